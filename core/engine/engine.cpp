@@ -1,0 +1,141 @@
+// Makes a loaded model ready, and tells what it is.
+#include "core/engine/engine.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/engine/inspect.h"
+
+namespace qwasm {
+
+namespace {
+
+constexpr int64_t kDefaultContext = 4096;
+constexpr int64_t kLongestContext = 1 << 24;
+constexpr auto kOptional = Presence::kOptional;
+
+Status one_of(const Fields& fields, const char* name, std::initializer_list<const char*> choices, std::string* out) {
+  QW_TRY(fields.text(name, kOptional, out));
+  std::string all;
+  for (const char* choice : choices) {
+    if (*out == choice) return {};
+    all += (all.empty() ? "" : ", ") + std::string(choice);
+  }
+  return error(Code::kInvalidArgument, "%s: %s: expected one of %s, found %s", fields.where().c_str(), name, all.c_str(), describe(Json(*out)).c_str());
+}
+
+// A JSON view calls a field that does not fit an invalid file; here it is an invalid argument.
+Status as_argument(const Status& status) { return status.ok() ? Status() : Status(Code::kInvalidArgument, status.message()); }
+
+Status read_engine_options(std::string_view text, EngineOptions* options) {
+  Json json;
+  QW_TRY(parse_json_object(text, "options", &json));
+  const Fields fields(json, "options");
+  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads"}));
+  std::string parts = "model", dtype = "auto", kv = "auto";
+  QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
+  QW_TRY(one_of(fields, "dtype", {"auto", "exact"}, &dtype));
+  QW_TRY(one_of(fields, "kv", {"auto", "f32"}, &kv));
+  options->parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
+  QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
+  return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
+}
+
+Status read_sampling_options(std::string_view text, SamplingOptions* options) {
+  Json json;
+  QW_TRY(parse_json_object(text, "options", &json));
+  const Fields fields(json, "options");
+  QW_TRY(fields.only({"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"}));
+  int64_t seed = 0;
+  QW_TRY(fields.number("temperature", 0, 1e6, kOptional, &options->temperature));
+  QW_TRY(fields.integer("top_k", 0, 1 << 30, kOptional, &options->top_k));
+  QW_TRY(fields.number("top_p", 0, 1, kOptional, &options->top_p));
+  QW_TRY(fields.number("min_p", 0, 1, kOptional, &options->min_p));
+  QW_TRY(fields.number("repetition_penalty", 1e-6, 1e6, kOptional, &options->repetition_penalty));
+  QW_TRY(fields.integer("seed", 0, (int64_t{1} << 53) - 1, kOptional, &seed));
+  options->seed = static_cast<uint64_t>(seed);
+  return {};
+}
+
+}  // namespace
+
+Status parse_engine_options(std::string_view json, EngineOptions* options) { return as_argument(read_engine_options(json, options)); }
+Status parse_sampling_options(std::string_view json, SamplingOptions* options) { return as_argument(read_sampling_options(json, options)); }
+
+Status Engine::finish_loading() {
+  if (!loader_.loaded() || ready_) return {};
+  if (options_.parts == Loader::Parts::kModel) {
+    QW_TRY(find_end_tokens(model_.config, model_.generation_config, &eos_token_ids_));
+    const int64_t limit = model_.config.max_position_embeddings;
+    context_length_ = options_.context_length > 0 ? options_.context_length : std::min(limit, kDefaultContext);
+    if (context_length_ > limit) {
+      model_.notes.push_back("contextLength " + std::to_string(context_length_) + " is beyond the model's max_position_embeddings " +
+                             std::to_string(limit) + "; answers may lose quality past it");
+    }
+    forward_ = std::make_unique<Forward>(model_.config, model_.weights, default_kernels(), pool_);
+    QW_TRY(forward_->prepare());
+  }
+  ready_ = true;
+  return {};
+}
+
+Status Engine::require_loaded() const { return ready_ ? Status() : error(Code::kWrongState, "the model is not loaded"); }
+
+Status Engine::tokenizer(const Tokenizer** tokenizer) const {
+  QW_TRY(require_loaded());
+  *tokenizer = model_.tokenizer.get();
+  if (*tokenizer) return {};
+  return error(Code::kNoTokenizer, "this model came without a tokenizer (tokenizer.json, or vocab.json with merges.txt); it takes and gives ids only");
+}
+
+Status Engine::new_session(std::unique_ptr<Session>* session) {
+  QW_TRY(require_loaded());
+  if (!forward_) return error(Code::kWrongState, "the model was loaded without its weights");
+  *session = std::make_unique<Session>(model_.config, context_length_, *forward_, model_.tokenizer.get());
+  return {};
+}
+
+Status Engine::inspect(int64_t context, double bandwidth, std::string* json) const {
+  QW_TRY(require_loaded());
+  if (!model_.has_config) return error(Code::kWrongState, "only the tokenizer was loaded");
+  *json = to_text(qwasm::inspect(model_, context, bandwidth));
+  return {};
+}
+
+Status Engine::info(std::string* json) const {
+  QW_TRY(require_loaded());
+  Json added = Json::array();
+  if (model_.tokenizer) {
+    for (const AddedToken& token : model_.tokenizer->added_tokens()) added.push_back({{"id", token.id}, {"content", token.content}, {"special", token.special}});
+  }
+  Json info = {{"has_tokenizer", model_.tokenizer != nullptr},
+               {"added_tokens", added},
+               {"known_tokens", model_.tokenizer ? model_.tokenizer->id_limit() : 0},
+               {"chat_templates", model_.chat_templates},
+               {"notes", model_.notes}};
+  if (options_.parts == Loader::Parts::kModel) {
+    const Config& c = model_.config;
+    std::set<std::string> dtypes;
+    for (const auto& [name, tensor] : model_.tensors) dtypes.insert(tensor.dtype);
+    info.update({{"architecture", c.architecture},
+                 {"model_type", c.model_type},
+                 {"parameters", count_parameters(c)},
+                 {"layers", c.num_hidden_layers},
+                 {"hidden_size", c.hidden_size},
+                 {"vocab_size", c.vocab_size},
+                 {"max_position_embeddings", c.max_position_embeddings},
+                 {"context_length", context_length_},
+                 {"dtype", "exact"},
+                 {"kv", "f32"},
+                 {"stored_dtypes", dtypes},
+                 {"weight_bytes", model_.weights.memory.size()},
+                 {"kv_bytes_per_token", KvCache::bytes_per_token(c)},
+                 {"threads", pool_.threads()},
+                 {"eos_token_ids", eos_token_ids_},
+                 {"generation_config", model_.generation_config}});
+  }
+  *json = to_text(info);
+  return {};
+}
+
+}  // namespace qwasm

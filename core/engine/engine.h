@@ -1,0 +1,51 @@
+// A model with its tokenizer, threads and options: what a handle of the C ABI stands for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/load.h"
+#include "core/engine/session.h"
+
+namespace qwasm {
+
+// The options of qw_engine_new; see core/api/qwasm.h.
+struct EngineOptions {
+  Loader::Parts parts = Loader::Parts::kModel;
+  int64_t context_length = 0;  // 0: min(max_position_embeddings, 4096)
+  int64_t threads = 1;
+};
+Status parse_engine_options(std::string_view json, EngineOptions* options);
+Status parse_sampling_options(std::string_view json, SamplingOptions* options);
+
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options)
+      : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.parts, &model_) {}
+
+  Loader& loader() { return loader_; }
+
+  // After each answer to a want: once everything has come, makes the engine ready.
+  Status finish_loading();
+
+  // JSON text for qw_info and qw_inspect, and the tokenizer or sessions of a loaded model; before, kWrongState.
+  Status info(std::string* json) const;
+  Status inspect(int64_t context, double bandwidth, std::string* json) const;
+  Status tokenizer(const Tokenizer** tokenizer) const;
+  Status new_session(std::unique_ptr<Session>* session);
+
+ private:
+  Status require_loaded() const;
+
+  EngineOptions options_;
+  ThreadPool pool_;
+  Model model_;
+  Loader loader_;
+  std::vector<int64_t> eos_token_ids_;
+  int64_t context_length_ = 0;
+  std::unique_ptr<Forward> forward_;
+  bool ready_ = false;
+};
+
+}  // namespace qwasm

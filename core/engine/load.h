@@ -1,0 +1,102 @@
+// Loading by want and push: the core says which bytes of which file it wants, the caller brings them in any order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/files/safetensors.h"
+#include "core/model/config.h"
+#include "core/model/weights.h"
+#include "core/text/tokenizer.h"
+
+namespace qwasm {
+
+// What loading leaves behind.
+struct Model {
+  bool has_config = false;
+  Config config;
+  Json generation_config;                 // null where the folder has none
+  TensorTable tensors;                    // what the headers said
+  bool has_headers = false;
+  Weights weights;
+  std::unique_ptr<Tokenizer> tokenizer;   // null where the folder has none
+  std::map<std::string, std::string> chat_templates;  // name → Jinja; "default" is the ordinary one
+  std::vector<std::string> notes;         // sentences that a person should see
+};
+
+class Loader {
+ public:
+  enum class Parts { kModel, kTokenizer, kHeaders };
+
+  Loader(Parts parts, Model* model);
+
+  struct Want {
+    std::string file;
+    int64_t offset = 0, length = 0;  // length 0: the whole file
+    bool optional = false;
+  };
+  // The next want that was not handed out yet, or null. It lives until it is answered.
+  const Want* next(uint32_t* id);
+  bool loaded() const { return loaded_; }
+  Status require_no_failure() const;
+
+  // A failure is final: what is pushed later is refused with kWrongState.
+  Status push(uint32_t id, std::span<const char> bytes, int64_t file_size);
+  Status push_missing(uint32_t id);
+
+  int64_t weight_bytes() const { return weight_bytes_; }
+
+ private:
+  enum class Role { kConfig, kGenerationConfig, kTokenizer, kTokenizerConfig, kChatTemplate, kVocab, kMerges, kPrefix, kHeader, kIndex, kRows };
+
+  // Bytes of a run that go to one tensor: `count` elements of it, from element `first`, standing at `offset` of the run.
+  struct Piece {
+    size_t slot;
+    int64_t offset, first, count;
+  };
+  struct Pending {
+    Want want;
+    Role role;
+    std::vector<Piece> pieces;  // of kRows
+  };
+
+  void ask(Role role, std::string file, bool optional, int64_t offset = 0, int64_t length = 0);
+  Status take(uint32_t id, Pending* pending);
+  Status answer(const Pending& pending, std::span<const char> bytes, int64_t file_size);
+  Status answer_missing(const Pending& pending);
+  Status advance();
+
+  Status check_length(const Pending& pending, std::span<const char> bytes, int64_t file_size) const;
+  Status parse_text_file(const Pending& pending, std::span<const char> bytes);
+  Status read_prefix(const Want& want, std::span<const char> bytes, int64_t file_size);
+  Status read_index(const Want& want, std::span<const char> bytes);
+  Status finish_tokenizer();
+  Status finish_headers();
+  Status find_tensors(std::vector<const TensorInfo*>* found);
+  Status place_weights(const std::vector<const TensorInfo*>& found);
+  void plan_runs(const std::vector<const TensorInfo*>& found);
+  Status copy_rows(const Pending& pending, std::span<const char> bytes);
+
+  Parts parts_;
+  Model* model_;
+  bool loaded_ = false, failed_ = false;
+  uint32_t next_id_ = 1;
+  std::deque<uint32_t> ready_;           // wants not handed out yet
+  std::map<uint32_t, Pending> pending_;  // wants not answered yet
+  int64_t weight_bytes_ = 0;
+
+  // Files that are read together with others, kept until all have come.
+  std::vector<char> vocab_, merges_, tokenizer_config_;
+  bool has_vocab_ = false, has_merges_ = false;
+  std::map<std::string, std::string> weight_map_;  // of a sharded model
+  std::vector<WeightSlot> slots_;
+  std::vector<void*> places_;                      // beside slots_
+  bool planned_ = false;
+};
+
+}  // namespace qwasm

@@ -1,0 +1,132 @@
+// The weights' part of loading: from the tensor table to memory, by runs of whole rows.
+#include <algorithm>
+#include <cstring>
+
+#include "core/engine/load.h"
+
+namespace qwasm {
+
+namespace {
+
+constexpr int64_t kRun = 8 << 20;   // bytes of one want, about
+constexpr int64_t kRowGrain = 4;    // runs begin and end at multiples of four rows, the unit in which rows can be repacked
+constexpr int64_t kAlignment = 64;
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + ")";
+}
+
+// A tensor inside a layer that the forward pass does not read (a bias, an adapter) would change the arithmetic if it were ignored.
+// inv_freq is a constant that old files carry.
+bool changes_arithmetic(const std::string& name) { return name.starts_with("model.layers.") && !name.ends_with(".rotary_emb.inv_freq"); }
+
+}  // namespace
+
+Status Loader::find_tensors(std::vector<const TensorInfo*>* found) {
+  std::map<std::string_view, bool> expected;
+  for (const WeightSlot& slot : slots_) {
+    expected[slot.name] = true;
+    const auto place = model_->tensors.find(slot.name);
+    if (place == model_->tensors.end()) {
+      const char* why = slot.name == "lm_head.weight" ? " (config.json says tie_word_embeddings: false)" : "";
+      return error(Code::kMissing, "tensor %s is missing from the weights%s", slot.name.c_str(), why);
+    }
+    const TensorInfo& tensor = place->second;
+    const std::vector<int64_t> shape = slot.vector ? std::vector<int64_t>{slot.rows} : std::vector<int64_t>{slot.rows, slot.columns};
+    if (tensor.shape != shape) {
+      return error(Code::kInvalidFile, "%s: tensor %s: expected shape %s by config.json, found %s", tensor.file.c_str(), slot.name.c_str(),
+                   shape_text(shape).c_str(), shape_text(tensor.shape).c_str());
+    }
+    if (!tensor.format) {
+      return error(Code::kUnsupported, "%s: tensor %s: dtype %s is not supported; BF16, F16 and F32 are", tensor.file.c_str(), slot.name.c_str(),
+                   tensor.dtype.c_str());
+    }
+    found->push_back(&tensor);
+  }
+  for (const auto& [name, tensor] : model_->tensors) {
+    if (changes_arithmetic(name) && !expected.contains(name)) {
+      return error(Code::kUnsupported, "%s: tensor %s is not part of %s as qwasm implements it", tensor.file.c_str(), name.c_str(),
+                   model_->config.architecture.c_str());
+    }
+  }
+  return {};
+}
+
+// All weights stand in one allocation: memory grows once, and its size is known before the first byte is fetched.
+Status Loader::place_weights(const std::vector<const TensorInfo*>& found) {
+  Weights& weights = model_->weights;
+  std::vector<uint64_t> offsets;
+  uint64_t total = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Format format = slots_[i].vector ? Format::kF32 : found[i]->format->format;
+    const auto bytes = static_cast<uint64_t>(bytes_of(format, slots_[i].rows * slots_[i].columns));
+    offsets.push_back(total);
+    total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    weight_bytes_ += found[i]->end - found[i]->begin;
+  }
+  QW_TRY(weights.memory.allocate(total, "weights"));
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const WeightSlot& slot = slots_[i];
+    uint8_t* place = weights.memory.data() + offsets[i];
+    places_.push_back(place);
+    if (slot.vector) *slot.vector = reinterpret_cast<float*>(place);
+    if (slot.matrix) *slot.matrix = {place, found[i]->format->format, slot.rows, slot.columns};
+  }
+  if (model_->config.tie_word_embeddings) weights.lm_head = weights.embed_tokens;
+  return {};
+}
+
+// In the order of the files, tensors that follow each other share a run; large ones are cut into several.
+void Loader::plan_runs(const std::vector<const TensorInfo*>& found) {
+  std::vector<size_t> order(slots_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return found[a]->file != found[b]->file ? found[a]->file < found[b]->file : found[a]->begin < found[b]->begin;
+  });
+  Pending* run = nullptr;
+  for (const size_t i : order) {
+    const TensorInfo& tensor = *found[i];
+    const Format format = tensor.format->format;
+    const int64_t grain = slots_[i].columns * kRowGrain, count = slots_[i].rows * slots_[i].columns;
+    for (int64_t first = 0; first < count;) {
+      const int64_t at = tensor.begin + bytes_of(format, first);
+      const bool follows = run && run->want.file == tensor.file && run->want.offset + run->want.length == at && run->want.length < kRun;
+      if (!follows) {
+        ask(Role::kRows, tensor.file, /*optional=*/false, at, 0);
+        run = &pending_.rbegin()->second;
+      }
+      const int64_t room = std::max<int64_t>((kRun - run->want.length) / bytes_of(format, grain), 1) * grain;
+      const int64_t taken = std::min(room, count - first);
+      run->pieces.push_back({i, run->want.length, first, taken});
+      run->want.length += bytes_of(format, taken);
+      first += taken;
+    }
+  }
+}
+
+// Files do not promise alignment: a matrix is copied to its place first, a vector to an aligned copy, and looked at there.
+Status Loader::copy_rows(const Pending& pending, std::span<const char> bytes) {
+  std::vector<uint32_t> aligned;
+  for (const Piece& piece : pending.pieces) {
+    const WeightSlot& slot = slots_[piece.slot];
+    const FormatInfo& format = *model_->tensors.find(slot.name)->second.format;
+    const auto size = static_cast<size_t>(bytes_of(format.format, piece.count));
+    void* stored = static_cast<char*>(places_[piece.slot]) + bytes_of(format.format, piece.first);
+    if (slot.vector) {
+      aligned.resize(static_cast<size_t>(piece.count));  // room for float32, the widest
+      stored = aligned.data();
+    }
+    std::memcpy(stored, bytes.data() + piece.offset, size);
+    const int64_t bad = format.find_not_finite(stored, piece.count);
+    if (bad >= 0) {
+      return error(Code::kNotFinite, "%s: tensor %s: element %lld is NaN or infinite", pending.want.file.c_str(), slot.name.c_str(),
+                   static_cast<long long>(piece.first + bad));
+    }
+    if (slot.vector) format.decode(stored, piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
+  }
+  return {};
+}
+
+}  // namespace qwasm

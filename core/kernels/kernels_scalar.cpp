@@ -1,0 +1,12 @@
+// The kernels over scalar lanes: the reference that every other variant equals bit for bit.
+#include "core/kernels/kernels.h"
+#include "core/kernels/lanes_scalar.h"
+
+#define QWASM_LANES lanes_scalar
+#include "core/kernels/algorithms.inc"
+
+namespace qwasm {
+
+const Kernels& scalar_kernels() { return lanes_scalar::kTable; }
+
+}  // namespace qwasm

@@ -1,0 +1,51 @@
+// The weights of a model, and the one table of their names and shapes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/model/config.h"
+#include "core/quant/format.h"
+
+namespace qwasm {
+
+// A (rows, columns) matrix, row-major, in its storage format.
+struct Matrix {
+  const void* data = nullptr;
+  Format format = Format::kF32;
+  int64_t rows = 0, columns = 0;
+};
+
+struct LayerWeights {
+  const float* input_layernorm = nullptr;  // (hidden_size)
+  Matrix q_proj;                           // (num_attention_heads · head_dim, hidden_size)
+  Matrix k_proj, v_proj;                   // (num_key_value_heads · head_dim, hidden_size)
+  const float *q_norm = nullptr, *k_norm = nullptr;  // (head_dim)
+  Matrix o_proj;                           // (hidden_size, num_attention_heads · head_dim)
+  const float* post_attention_layernorm = nullptr;  // (hidden_size)
+  Matrix gate_proj, up_proj;               // (intermediate_size, hidden_size)
+  Matrix down_proj;                        // (hidden_size, intermediate_size)
+};
+
+struct Weights {
+  Matrix embed_tokens;  // (vocab_size, hidden_size)
+  std::vector<LayerWeights> layers;
+  const float* norm = nullptr;  // (hidden_size)
+  Matrix lm_head;               // (vocab_size, hidden_size); embed_tokens itself where tie_word_embeddings
+  Buffer<uint8_t> memory;       // what all of the above point into
+};
+
+// One row of the table: a name in Hugging Face's files, the shape it must have, and the place it goes to (exactly one of the two).
+struct WeightSlot {
+  std::string name;
+  int64_t rows, columns;  // a vector has one column
+  Matrix* matrix;         // kept as stored
+  const float** vector;   // becomes float32
+};
+
+// All weights that the forward pass of `config` reads; `weights->layers` gets its size. A tied head is not among them.
+std::vector<WeightSlot> weight_slots(const Config& config, Weights* weights);
+
+}  // namespace qwasm

@@ -1,0 +1,56 @@
+// The package's entry in browsers. Importing it starts nothing and touches no global.
+import type { WorkerPort } from './connection.js'
+import { QwasmError } from './errors.js'
+import { fileListSpec, isFileList, urlSpec } from './loader/specs.js'
+import { makeApi } from './model.js'
+import { show } from './options.js'
+import type { InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, TokenizerOptions } from './types.js'
+import type { SourceSpec } from './worker/protocol.js'
+
+export { QwasmError, type QwasmErrorCode } from './errors.js'
+export type * from './types.js'
+
+const api = /* @__PURE__ */ makeApi({
+  hardwareThreads: () => navigator.hardwareConcurrency || 1,
+  startWorker,
+  wasmUrl: (asked) => new URL(asked ?? './wasm/', asked === undefined ? import.meta.url : location.href).href,
+  sourceSpec,
+})
+
+/** Loads a model from a folder's URL (relative to the page, or absolute) or from its files. */
+export function loadModel(source: ModelSource, options?: LoadOptions): Promise<Model> {
+  return api.loadModel(source, options)
+}
+
+/** Loads the tokenizer and chat template of a model, without its weights. */
+export function loadTokenizer(source: ModelSource, options?: TokenizerOptions): Promise<Tokenizer> {
+  return api.loadTokenizer(source, options)
+}
+
+/** What config.json and the tensor headers say of a model; no weights are read. */
+export function inspect(source: ModelSource, options?: InspectOptions): Promise<Record<string, unknown>> {
+  return api.inspect(source, options)
+}
+
+function sourceSpec(source: unknown): SourceSpec {
+  if ((typeof source === 'string' && source !== '') || source instanceof URL) return urlSpec(source, location.href)
+  if (isFileList(source)) return fileListSpec(source)
+  throw new QwasmError('invalid_argument', `The model's source must be a folder's URL or its files, not ${show(source)}.`)
+}
+
+function startWorker(workerUrl: string | URL | undefined): WorkerPort {
+  const worker =
+    workerUrl === undefined
+      ? new Worker(new URL('./worker.browser.js', import.meta.url), { type: 'module' })
+      : new Worker(new URL(workerUrl, location.href), { type: 'module' })
+  return {
+    post: (message) => worker.postMessage(message),
+    onMessage: (receive) => worker.addEventListener('message', (event) => receive(event.data)),
+    onEnd: (ended) => {
+      worker.addEventListener('error', (event) => ended(event.message || 'its script could not be loaded.'))
+      worker.addEventListener('messageerror', () => ended('a message could not be read.'))
+    },
+    terminate: async () => worker.terminate(),
+    keepAlive: () => {},
+  }
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env node
+// The command line: qwasm generate | chat | tokenize | inspect.
+import { existsSync } from 'node:fs'
+import { text as readAll } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { inspect, loadModel, loadTokenizer, QwasmError } from '../node.js'
+import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings } from '../types.js'
+import { inspectTable } from './inspect-table.js'
+import { helpText, parseCommandLine, UsageError, type Values } from './options.js'
+import { progressBar } from './progress-bar.js'
+
+declare const QWASM_VERSION: string
+
+async function main(args: string[]): Promise<void> {
+  const { command, values } = parseCommandLine(args)
+  if (values.version) return print(`${QWASM_VERSION}\n`)
+  if (values.help) return print(helpText())
+  if (!command) throw new UsageError('A command is missing; see qwasm --help.')
+  if (command === 'inspect') return runInspect(values)
+  if (command === 'tokenize') return runTokenize(values)
+  return runModel(command, values)
+}
+
+async function runInspect(values: Values): Promise<void> {
+  const report = await inspect(modelOf(values), defined({ context: values.context, bandwidth: values.bandwidth }))
+  print(values.json ? `${JSON.stringify(report)}\n` : inspectTable(report))
+}
+
+async function runTokenize(values: Values): Promise<void> {
+  const prompt = await promptOf(values)
+  const tokenizer = await loadTokenizer(modelOf(values))
+  try {
+    const ids = await tokenizer.tokenize(prompt)
+    print(values.json ? `${JSON.stringify({ text: prompt, ids })}\n` : `${ids.join(' ')}\n`)
+  } finally {
+    await tokenizer.dispose()
+  }
+}
+
+async function runModel(command: 'generate' | 'chat', values: Values): Promise<void> {
+  const thinking = thinkingOf(values)
+  const prompt = await promptOf(values)
+  const options = defined({
+    maxTokens: values['max-tokens'],
+    temperature: values.temperature,
+    topK: values['top-k'],
+    topP: values['top-p'],
+    minP: values['min-p'],
+    repetitionPenalty: values['repetition-penalty'],
+    seed: values.seed,
+    stop: values.stop,
+  }) satisfies GenerateOptions
+  const model = await load(values)
+  try {
+    const run = command === 'chat' ? chat : generate
+    const result = await run(model, prompt, { ...options, ...defined({ thinking }) }, values)
+    const { variant, threads } = model.info
+    if (values.json) print(`${JSON.stringify({ ...result, variant, threads })}\n`)
+    else note(summary(result.timings, model))
+  } finally {
+    await model.dispose()
+  }
+}
+
+async function generate(model: Model, prompt: string, options: GenerateOptions, values: Values) {
+  const stream = model.generate(prompt, options)
+  if (!values.json) for await (const piece of stream) print(piece)
+  const result = await stream.result()
+  if (!values.json) print('\n')
+  return result
+}
+
+/** The answer goes to standard output, the thinking before it to standard error. */
+async function chat(model: Model, prompt: string, options: ChatOptions, values: Values) {
+  const system = values.system === undefined ? [] : [{ role: 'system' as const, content: values.system }]
+  const stream = model.chat([...system, { role: 'user', content: prompt }], options)
+  let thought = false
+  if (!values.json) {
+    for await (const { reasoning, content } of stream) {
+      if (reasoning !== undefined) process.stderr.write(reasoning)
+      if (content !== undefined && thought) process.stderr.write('\n\n')
+      if (content !== undefined) print(content)
+      thought = reasoning !== undefined
+    }
+  }
+  const result = await stream.result()
+  if (!values.json) print('\n')
+  return result
+}
+
+async function load(values: Values): Promise<Model> {
+  const bar = progressBar(process.stderr)
+  const options = { dtype: values.dtype, threads: values.threads, variant: values.variant, contextLength: values.context }
+  try {
+    return await loadModel(modelOf(values), { ...(defined(options) as LoadOptions), onProgress: bar.show })
+  } finally {
+    bar.clear()
+  }
+}
+
+/** --model, or in the repository its own demo model. */
+function modelOf(values: Values): string {
+  if (values.model !== undefined) return values.model
+  const demo = fileURLToPath(new URL('../models/demo', import.meta.url))
+  if (existsSync(demo)) return demo
+  throw new UsageError('--model DIR is missing: the folder of a Hugging Face model.')
+}
+
+async function promptOf(values: Values): Promise<string> {
+  if (values.prompt !== undefined) return values.prompt
+  if (process.stdin.isTTY) throw new UsageError('--prompt TEXT is missing.')
+  return readAll(process.stdin)
+}
+
+function thinkingOf(values: Values): boolean | undefined {
+  if (values.thinking && values['no-thinking']) throw new UsageError('--thinking and --no-thinking exclude each other.')
+  return values.thinking ? true : values['no-thinking'] ? false : undefined
+}
+
+function summary(timings: Timings, model: Model): string {
+  const { loadMs, prefillTokens, prefillMs, decodeTokens, decodeMs } = timings
+  const rate = (tokens: number, ms: number) =>
+    `${tokens} tokens in ${seconds(ms)} (${((1000 * tokens) / Math.max(ms, 1)).toFixed(1)}/s)`
+  const rung = `${model.info.variant}, ${model.info.threads} thread${model.info.threads === 1 ? '' : 's'}`
+  return `loaded in ${seconds(loadMs)}; prompt ${rate(prefillTokens, prefillMs)}; answer ${rate(decodeTokens, decodeMs)}; ${rung}`
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(2)} s`
+}
+
+/** The object without its undefined fields. */
+function defined<T extends object>(object: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}
+
+function note(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+// A reader such as `head` that has enough is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  const known = error instanceof QwasmError || error instanceof UsageError
+  note(`qwasm: ${known ? error.message : String(error instanceof Error ? error.stack : error)}`)
+  process.exitCode = error instanceof UsageError || (error instanceof QwasmError && error.code === 'invalid_argument') ? 2 : 1
+}

@@ -1,0 +1,114 @@
+// The command line: commands, and one table of options from which parsing, help and checks come.
+import { parseArgs } from 'node:util'
+
+export class UsageError extends Error {}
+
+export const COMMANDS = {
+  generate: 'goes on from a text as it is',
+  chat: 'answers a message, by the model’s chat template',
+  tokenize: 'prints the token ids of a text',
+  inspect: 'prints what a model’s config and headers say: parameters, operations, memory',
+}
+
+export type Command = keyof typeof COMMANDS
+
+interface Option {
+  type: 'string' | 'number' | 'flag' | 'list'
+  value?: string
+  help: string
+  /** The commands that take it; all where it is left out. */
+  of?: Command[]
+}
+
+const RUN: Command[] = ['generate', 'chat']
+
+const OPTIONS = {
+  model: { type: 'string', value: 'DIR', help: 'folder or URL of a Hugging Face model' },
+  prompt: {
+    type: 'string',
+    value: 'TEXT',
+    help: 'the text; without it standard input is read',
+    of: ['generate', 'chat', 'tokenize'],
+  },
+  system: { type: 'string', value: 'TEXT', help: 'a system message before it', of: ['chat'] },
+  thinking: { type: 'flag', help: 'asks the template for thinking', of: ['chat'] },
+  'no-thinking': { type: 'flag', help: 'asks the template for no thinking', of: ['chat'] },
+  'max-tokens': { type: 'number', value: 'N', help: 'tokens to generate at most', of: RUN },
+  temperature: { type: 'number', value: 'T', help: '0 is greedy', of: RUN },
+  'top-k': { type: 'number', value: 'K', help: 'keeps the K likeliest tokens; 0 is off', of: RUN },
+  'top-p': { type: 'number', value: 'P', help: 'keeps the likeliest tokens that add up to P; 1 is off', of: RUN },
+  'min-p': { type: 'number', value: 'P', help: 'drops tokens less likely than this share of the likeliest; 0 is off', of: RUN },
+  'repetition-penalty': { type: 'number', value: 'R', help: '1 is off', of: RUN },
+  seed: { type: 'number', value: 'S', help: 'the same seed gives the same tokens', of: RUN },
+  stop: { type: 'list', value: 'TEXT', help: 'ends the answer there; may be given several times', of: RUN },
+  dtype: { type: 'string', value: 'NAME', help: 'auto or exact (weights as stored, float32 arithmetic)', of: RUN },
+  threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN },
+  variant: { type: 'string', value: 'NAME', help: 'forces a module: simd or simd-single', of: RUN },
+  context: {
+    type: 'number',
+    value: 'N',
+    help: 'tokens of prompt and answer together; for inspect, tokens to count at',
+    of: [...RUN, 'inspect'],
+  },
+  bandwidth: {
+    type: 'number',
+    value: 'GB/S',
+    help: 'memory bandwidth for the bound of decode time, default 20',
+    of: ['inspect'],
+  },
+  json: { type: 'flag', help: 'prints one JSON object' },
+  help: { type: 'flag', help: 'prints this' },
+  version: { type: 'flag', help: 'prints the version' },
+} satisfies Record<string, Option>
+
+type Name = keyof typeof OPTIONS
+type ValueOf<O extends Option> = O['type'] extends 'number'
+  ? number
+  : O['type'] extends 'flag'
+    ? boolean
+    : O['type'] extends 'list'
+      ? string[]
+      : string
+export type Values = { [N in Name]?: ValueOf<(typeof OPTIONS)[N]> }
+
+const table: Record<string, Option> = OPTIONS
+
+/** The command and its options; a UsageError on what cannot be understood. */
+export function parseCommandLine(args: string[]): { command: Command | undefined; values: Values } {
+  const known = Object.entries(table).map(([name, { type }]) => [
+    name,
+    { type: type === 'flag' ? 'boolean' : 'string', multiple: type === 'list' } as const,
+  ])
+  let parsed
+  try {
+    parsed = parseArgs({ args, options: Object.fromEntries(known), allowPositionals: true, strict: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('. ')[0]!.replace(/\.?$/, '.'))
+  }
+  const [command, ...rest] = parsed.positionals
+  if (command !== undefined && !Object.hasOwn(COMMANDS, command)) {
+    throw new UsageError(`There is no command '${command}'; there are ${Object.keys(COMMANDS).join(', ')}.`)
+  }
+  if (rest.length > 0) throw new UsageError(`'${rest[0]}' is no option; texts are given with --prompt.`)
+  const values: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(parsed.values)) values[name] = convert(name, value, command as Command | undefined)
+  return { command: command as Command | undefined, values: values as Values }
+}
+
+function convert(name: string, value: unknown, command: Command | undefined): unknown {
+  const { type, of } = table[name]!
+  if (command && of && !of.includes(command)) throw new UsageError(`--${name} is no option of ${command}.`)
+  if (type !== 'number') return value
+  const number = Number(value)
+  if (value === '' || Number.isNaN(number)) throw new UsageError(`--${name} must be a number, not '${value as string}'.`)
+  return number
+}
+
+export function helpText(): string {
+  const commands = Object.entries(COMMANDS).map(([name, help]) => `  ${name.padEnd(10)} ${help}`)
+  const options = Object.entries(table).map(([name, { value, help, of }]) => {
+    const left = `--${name}${value ? ` ${value}` : ''}`
+    return `  ${left.padEnd(24)} ${help}${of ? ` (${of.join(', ')})` : ''}`
+  })
+  return [`usage: qwasm COMMAND [options]`, '', ...commands, '', ...options, ''].join('\n')
+}

@@ -1,0 +1,150 @@
+// Model and tokenizer as callers see them: checks of arguments, then calls to the worker that owns the engine.
+import { Connection, type WorkerPort } from './connection.js'
+import { abortError, QwasmError } from './errors.js'
+import { checkIds, checkOptions, checkPositions, checkText, chooseThreads, show } from './options.js'
+import { makeStream } from './stream.js'
+import type {
+  ChatDelta,
+  ChatOptions,
+  ChatResult,
+  ChatStream,
+  GenerateOptions,
+  GenerateResult,
+  InspectOptions,
+  LoadOptions,
+  Message,
+  Model,
+  ModelInfo,
+  RenderOptions,
+  TextStream,
+  Tokenizer,
+  TokenizerOptions,
+} from './types.js'
+import type { LoadRequest, SourceSpec } from './worker/protocol.js'
+
+/** What differs between a browser and Node.js; each entry file makes one. */
+export interface Platform {
+  hardwareThreads(): number
+  startWorker(workerUrl: string | URL | undefined): WorkerPort
+  wasmUrl(asked: string | URL | undefined): string
+  /** A source as the worker opens it; throws a QwasmError on what is no source here. */
+  sourceSpec(source: unknown): SourceSpec
+}
+
+class TokenizerProxy implements Tokenizer {
+  protected readonly connection: Connection
+
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  async tokenize(text: string, options?: { special?: boolean }): Promise<number[]> {
+    const { special = true } = checkOptions('tokenize', options)
+    return this.connection.call('tokenize', { text: checkText('tokenize', text), special }).result
+  }
+
+  async detokenize(ids: ArrayLike<number>, options?: { skipSpecial?: boolean }): Promise<string> {
+    const { skipSpecial = false } = checkOptions('detokenize', options)
+    return this.connection.call('detokenize', { ids: checkIds('detokenize', ids), skipSpecial }).result
+  }
+
+  async renderChat(messages: readonly Message[], options?: RenderOptions): Promise<string> {
+    return this.connection.call('renderChat', { messages, options: checkOptions('renderChat', options) }).result
+  }
+
+  async encodeChat(messages: readonly Message[], options?: RenderOptions): Promise<number[]> {
+    return this.connection.call('encodeChat', { messages, options: checkOptions('encodeChat', options) }).result
+  }
+
+  async dispose(): Promise<void> {
+    await this.connection.close(new QwasmError('disposed', 'The model was disposed.'))
+  }
+}
+
+class ModelProxy extends TokenizerProxy implements Model {
+  readonly info: ModelInfo
+
+  constructor(connection: Connection, info: ModelInfo) {
+    super(connection)
+    this.info = info
+  }
+
+  generate(prompt: string | ArrayLike<number>, options?: GenerateOptions): TextStream {
+    return makeStream<string, GenerateResult>((onEvent) => {
+      const { signal, ...plain } = checkOptions('generate', options)
+      const args = { prompt: typeof prompt === 'string' ? prompt : checkIds('generate', prompt), options: plain }
+      return this.connection.call('generate', args, { signal, onEvent })
+    })
+  }
+
+  chat(messages: readonly Message[], options?: ChatOptions): ChatStream {
+    return makeStream<ChatDelta, ChatResult>((onEvent) => {
+      const { signal, ...plain } = checkOptions('chat', options)
+      return this.connection.call('chat', { messages, options: plain }, { signal, onEvent })
+    })
+  }
+
+  async logits(
+    ids: ArrayLike<number>,
+    options?: { positions?: 'all' | 'last' | readonly number[]; signal?: AbortSignal }
+  ): Promise<Float32Array> {
+    const { positions = 'all', signal } = checkOptions('logits', options)
+    const checked = checkIds('logits', ids)
+    const rows = checkPositions(positions, checked.length)
+    return this.connection.call('logits', { ids: checked, positions: rows }, { signal }).result
+  }
+}
+
+type AnyOptions = LoadOptions & InspectOptions
+
+/** Starts a worker and loads `parts` of a model in it; a load that fails or is aborted ends the worker. */
+async function load(platform: Platform, source: unknown, parts: LoadRequest['parts'], options: AnyOptions) {
+  if (source === undefined || source === null) {
+    throw new QwasmError('invalid_argument', `The model's source must be a folder's URL, path or files, not ${show(source)}.`)
+  }
+  const { dtype, kv, contextLength, variant, maxParallel = 4 } = options
+  const request: LoadRequest = {
+    source: platform.sourceSpec(source),
+    parts,
+    wasmUrl: platform.wasmUrl(options.wasmUrl),
+    threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
+    maxParallel,
+    core: { ...(dtype && { dtype }), ...(kv && { kv }), ...(contextLength && { context_length: contextLength }) },
+    ...(parts === 'model' ? variant && { variant } : { variant: 'simd-single' }),
+  }
+  if (options.signal?.aborted) throw abortError(options.signal)
+  const connection = new Connection(platform.startWorker(options.workerUrl))
+  try {
+    const { result } = connection.call('load', request, { signal: options.signal, onEvent: options.onProgress })
+    return { connection, info: await result }
+  } catch (error) {
+    await connection.close(new QwasmError('disposed', 'The load failed.'))
+    throw error
+  }
+}
+
+/** The package's functions on one platform. */
+export function makeApi(platform: Platform) {
+  return {
+    async loadModel(source: unknown, options?: LoadOptions): Promise<Model> {
+      const { connection, info } = await load(platform, source, 'model', checkOptions('loadModel', options))
+      return new ModelProxy(connection, info)
+    },
+
+    async loadTokenizer(source: unknown, options?: TokenizerOptions): Promise<Tokenizer> {
+      const { connection } = await load(platform, source, 'tokenizer', checkOptions('loadTokenizer', options))
+      return new TokenizerProxy(connection)
+    },
+
+    async inspect(source: unknown, options?: InspectOptions): Promise<Record<string, unknown>> {
+      const checked = checkOptions('inspect', options)
+      const { connection } = await load(platform, source, 'headers', checked)
+      try {
+        const { context, bandwidth = 20 } = checked
+        return await connection.call('inspect', { bandwidth, ...(context && { context }) }, { signal: checked.signal }).result
+      } finally {
+        await connection.close(new QwasmError('disposed', 'The inspection is over.'))
+      }
+    },
+  }
+}

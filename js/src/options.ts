@@ -1,0 +1,157 @@
+// Checks what callers pass in: every option has its domain in a table here; a wrong one gets a sentence, an unknown name too.
+import { QwasmError } from './errors.js'
+
+type Check = (value: unknown) => string | undefined // what was expected, where the value is not that
+
+const is =
+  (good: (value: unknown) => boolean, expected: string): Check =>
+  (value) =>
+    good(value) ? undefined : expected
+
+const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+const whole = (value: unknown): value is number => Number.isSafeInteger(value)
+const plainObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const boolean = is((v) => typeof v === 'boolean', 'true or false')
+const text = is((v) => typeof v === 'string', 'a string')
+const positive = is((v) => whole(v) && v >= 1, 'a whole number of at least 1')
+const signal = is((v) => typeof AbortSignal !== 'undefined' && v instanceof AbortSignal, 'an AbortSignal')
+const url = is((v) => typeof v === 'string' || v instanceof URL, 'a URL')
+const callback = is((v) => typeof v === 'function', 'a function')
+const object = is(plainObject, 'an object')
+const oneOf = (...words: string[]): Check => is((v) => words.includes(v as string), words.map((w) => `'${w}'`).join(' or '))
+
+const SOURCE = {
+  onProgress: callback,
+  signal,
+  wasmUrl: url,
+  workerUrl: url,
+  maxParallel: is((v) => whole(v) && v >= 1 && v <= 16, 'a whole number from 1 to 16'),
+}
+
+const TEMPLATE = {
+  tools: is((v) => Array.isArray(v) && v.every(plainObject), 'an array of objects'),
+  thinking: boolean,
+  templateVariables: object,
+}
+
+const GENERATE = {
+  maxTokens: positive,
+  temperature: is((v) => finite(v) && v >= 0, 'a number of at least 0'),
+  topK: is((v) => whole(v) && v >= 0, 'a whole number of at least 0'),
+  topP: is((v) => finite(v) && v >= 0 && v <= 1, 'a number from 0 to 1'),
+  minP: is((v) => finite(v) && v >= 0 && v <= 1, 'a number from 0 to 1'),
+  repetitionPenalty: is((v) => finite(v) && v > 0, 'a number above 0'),
+  seed: is((v) => whole(v) && v >= 0, 'a whole number from 0 to 2^53 - 1'),
+  stop: is(
+    (v) => (Array.isArray(v) ? v : [v]).every((s) => typeof s === 'string' && s !== ''),
+    'a string that is not empty, or an array of such strings'
+  ),
+  ignoreEos: boolean,
+  signal,
+}
+
+const TABLES = {
+  loadModel: {
+    ...SOURCE,
+    dtype: oneOf('auto', 'exact'),
+    contextLength: is((v) => whole(v) && v >= 1 && v <= 2 ** 24, 'a whole number from 1 to 16777216'),
+    kv: oneOf('auto', 'f32'),
+    threads: positive,
+    variant: oneOf('simd', 'simd-single'),
+  },
+  loadTokenizer: SOURCE,
+  inspect: { ...SOURCE, context: positive, bandwidth: is((v) => finite(v) && v > 0, 'a number above 0') },
+  tokenize: { special: boolean },
+  detokenize: { skipSpecial: boolean },
+  renderChat: { ...TEMPLATE, addGenerationPrompt: boolean },
+  encodeChat: { ...TEMPLATE, addGenerationPrompt: boolean },
+  generate: GENERATE,
+  chat: { ...GENERATE, ...TEMPLATE },
+  logits: {
+    signal,
+    positions: is((v) => v === 'all' || v === 'last' || Array.isArray(v), "'all', 'last' or an array of positions"),
+  },
+} satisfies Record<string, Record<string, Check>>
+
+/** A value as a sentence shows it: short, and telling strings from numbers. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.length > 60 ? `${value.slice(0, 60)}…` : value}'`
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object' && value !== null) return `an object of kind ${value.constructor?.name ?? 'Object'}`
+  return String(value)
+}
+
+/** Throws on a wrong value or an unknown name; returns the options without those that are undefined. */
+export function checkOptions<T extends object>(call: keyof typeof TABLES, options: T | undefined): T {
+  if (options === undefined) return {} as T
+  if (!plainObject(options))
+    throw new QwasmError('invalid_argument', `${call}: the options must be an object, not ${show(options)}.`)
+  const table: Record<string, Check> = TABLES[call]
+  const checked: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(table, name) ? table[name] : undefined
+    if (check === undefined) {
+      throw new QwasmError(
+        'invalid_argument',
+        `${call}: there is no option '${name}'; there are ${Object.keys(table).join(', ')}.`
+      )
+    }
+    if (value === undefined) continue
+    const expected = check(value)
+    if (expected !== undefined) {
+      throw new QwasmError('invalid_argument', `${call}: the option ${name} must be ${expected}, not ${show(value)}.`)
+    }
+    checked[name] = value
+  }
+  return checked as T
+}
+
+export function checkText(call: string, value: unknown): string {
+  const expected = text(value)
+  if (expected !== undefined)
+    throw new QwasmError('invalid_argument', `${call}: the text must be ${expected}, not ${show(value)}.`)
+  return value as string
+}
+
+/** Ids as the core takes them. Their range against the vocabulary is the core's to check. */
+export function checkIds(call: string, value: unknown): Int32Array {
+  if (!Array.isArray(value) && !ArrayBuffer.isView(value)) {
+    throw new QwasmError('invalid_argument', `${call}: the ids must be an array of whole numbers, not ${show(value)}.`)
+  }
+  const ids = value as unknown as ArrayLike<unknown>
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i]
+    if (!whole(id) || id < 0 || id >= 2 ** 31) {
+      throw new QwasmError(
+        'invalid_argument',
+        `${call}: ids[${i}] must be a token id, a whole number of at least 0, not ${show(id)}.`
+      )
+    }
+  }
+  return Int32Array.from(ids as ArrayLike<number>)
+}
+
+/** Positions of a sequence of `count` tokens, as a sorted list would be read: each within it. */
+export function checkPositions(positions: 'all' | 'last' | readonly number[], count: number): number[] {
+  if (positions === 'all') return Array.from({ length: count }, (_, i) => i)
+  if (positions === 'last') return [count - 1]
+  for (const position of positions) {
+    if (!whole(position) || position < 0 || position >= count) {
+      throw new QwasmError(
+        'invalid_argument',
+        `logits: the position ${show(position)} is not one of the ${count} tokens' 0 to ${count - 1}.`
+      )
+    }
+  }
+  return [...positions]
+}
+
+/** Threads that run: half of the machine's, at least 2 where it has 2; what is asked is clamped to the pool. */
+export function chooseThreads(asked: number | undefined, hardware: number): number {
+  // 4 even on smaller machines, since hardwareConcurrency may be made up; 16 is where decoding stops to gain from threads.
+  const pool = Math.min(16, Math.max(4, hardware))
+  if (asked !== undefined) return Math.min(asked, pool)
+  return Math.min(pool, hardware, Math.max(2, Math.floor(hardware / 2)))
+}

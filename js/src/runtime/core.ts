@@ -1,0 +1,287 @@
+// The wall: a typed view of core/api/qwasm.h. The only file that knows pointers.
+import { QwasmError, type QwasmErrorCode } from '../errors.js'
+
+/** The compiled module as its glue hands it over. Addresses are unsigned 32-bit; calls give them back signed. */
+export interface CoreModule {
+  wasmMemory: WebAssembly.Memory
+  [exported: `_qw_${string}`]: (...args: number[]) => number
+}
+
+export interface Want {
+  id: number
+  file: string
+  offset: number
+  /** 0: the whole file. */
+  length: number
+  optional: boolean
+}
+
+export interface Sampling {
+  temperature: number
+  top_k: number
+  top_p: number
+  min_p: number
+  repetition_penalty: number
+  seed: number
+}
+
+// qw_status of qwasm.h; the index is the status.
+const CODES: readonly QwasmErrorCode[] = [
+  'internal',
+  'invalid_argument',
+  'invalid_file',
+  'missing',
+  'unsupported',
+  'out_of_memory',
+  'context_overflow',
+  'not_finite',
+  'wrong_state',
+  'no_tokenizer',
+]
+
+const WANT = { FILLED: 1, LOADED: 2 }
+const WANT_BYTES = 32 // sizeof(qw_want): two doubles, three 32-bit fields, padding
+
+export class Core {
+  readonly #module: CoreModule
+  readonly #encoder = new TextEncoder()
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #scratch = 0
+  #scratchBytes = 0
+  #dead: QwasmError | undefined
+
+  constructor(module: CoreModule) {
+    this.#module = module
+  }
+
+  get version(): string {
+    return this.string(this.call('_qw_version'))
+  }
+
+  newEngine(options: object): Engine {
+    const address = this.withText(JSON.stringify(options), (text) => this.call('_qw_engine_new', text))
+    return new Engine(this, this.#made(address))
+  }
+
+  newSession(engine: number): number {
+    return this.#made(this.call('_qw_session_new', engine))
+  }
+
+  /** Calls an export. A trap leaves the memory in an unknown state: nothing runs after it. */
+  call(name: `_qw_${string}`, ...args: number[]): number {
+    if (this.#dead) throw this.#dead
+    try {
+      return this.#module[name]!(...args)
+    } catch (cause) {
+      throw this.die(cause instanceof Error ? cause.message : String(cause), cause)
+    }
+  }
+
+  /** The same for functions that return a negative qw_status on failure. */
+  checked(name: `_qw_${string}`, ...args: number[]): number {
+    const result = this.call(name, ...args)
+    if (result < 0) throw this.#failure(-result)
+    return result
+  }
+
+  /** The same for functions that return a JSON object, or NULL on failure. */
+  json(name: `_qw_${string}`, ...args: number[]): Record<string, unknown> {
+    return JSON.parse(this.string(this.#made(this.call(name, ...args)))) as Record<string, unknown>
+  }
+
+  die(reason: string, cause?: unknown): QwasmError {
+    this.#dead ??= new QwasmError('dead', `The engine stopped: ${reason.replace(/\.$/, '')}.`, { cause })
+    return this.#dead
+  }
+
+  /** A copy of `length` bytes, so that growing or shared memory does not matter to whoever has it. */
+  bytes(address: number, length: number): Uint8Array<ArrayBuffer> {
+    const start = address >>> 0
+    return new Uint8Array(new Uint8Array(this.#module.wasmMemory.buffer, start, length))
+  }
+
+  text(address: number, length: number): string {
+    return this.#decoder.decode(this.bytes(address, length))
+  }
+
+  string(address: number): string {
+    const memory = new Uint8Array(this.#module.wasmMemory.buffer)
+    const start = address >>> 0
+    return this.text(start, memory.indexOf(0, start) - start)
+  }
+
+  view(address: number, length: number): DataView {
+    return new DataView(this.#module.wasmMemory.buffer, address >>> 0, length)
+  }
+
+  /** Copies bytes into the core's memory for one call. The room is kept for the next one. */
+  withBytes<T>(bytes: Uint8Array, use: (address: number) => T): T {
+    const room = this.#room(bytes.byteLength)
+    new Uint8Array(this.#module.wasmMemory.buffer).set(bytes, room)
+    return use(room)
+  }
+
+  /** The same for a text: its bytes end with a zero. */
+  withText<T>(text: string, use: (address: number, length: number) => T): T {
+    const bytes = this.#encoder.encode(`${text}\0`)
+    return this.withBytes(bytes, (address) => use(address, bytes.length - 1))
+  }
+
+  withIds<T>(ids: Int32Array, use: (address: number, count: number) => T): T {
+    return this.withBytes(new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength), (address) => use(address, ids.length))
+  }
+
+  releaseRoom(): void {
+    if (this.#scratch !== 0) this.call('_qw_free', this.#scratch)
+    this.#scratch = this.#scratchBytes = 0
+  }
+
+  #room(bytes: number): number {
+    if (bytes > this.#scratchBytes) {
+      this.releaseRoom()
+      const size = Math.max(bytes, WANT_BYTES, 4096)
+      const address = this.call('_qw_alloc', size) >>> 0
+      if (address === 0) throw new QwasmError('out_of_memory', `There is no memory for ${size} bytes.`)
+      this.#scratch = address
+      this.#scratchBytes = size
+    }
+    return this.#scratch
+  }
+
+  #made(address: number): number {
+    if (address === 0) throw this.#failure(this.call('_qw_error_code'))
+    return address >>> 0
+  }
+
+  #failure(status: number): QwasmError {
+    const sentence = this.string(this.call('_qw_error_message'))
+    return new QwasmError(CODES[status] ?? 'internal', sentence || `The core failed with status ${status}.`)
+  }
+}
+
+/** A model, its tokenizer and its threads. */
+export class Engine {
+  readonly #core: Core
+  readonly #address: number
+
+  constructor(core: Core, address: number) {
+    this.#core = core
+    this.#address = address
+  }
+
+  /** The next range to bring; 'wait': answer one first; 'loaded': everything is there. */
+  nextWant(): Want | 'wait' | 'loaded' {
+    return this.#core.withBytes(new Uint8Array(WANT_BYTES), (at) => {
+      const state = this.#core.checked('_qw_next_want', this.#address, at)
+      if (state !== WANT.FILLED) return state === WANT.LOADED ? 'loaded' : 'wait'
+      const want = this.#core.view(at, WANT_BYTES)
+      return {
+        offset: want.getFloat64(0, true),
+        length: want.getFloat64(8, true),
+        file: this.#core.string(want.getUint32(16, true)),
+        id: want.getUint32(20, true),
+        optional: want.getUint32(24, true) === 1,
+      }
+    })
+  }
+
+  push(id: number, bytes: Uint8Array, fileSize: number): void {
+    this.#core.withBytes(bytes, (at) => this.#core.checked('_qw_push', this.#address, id, at, bytes.byteLength, fileSize))
+  }
+
+  pushMissing(id: number): void {
+    this.#core.checked('_qw_push_missing', this.#address, id)
+  }
+
+  get loadBytes(): number {
+    return this.#core.call('_qw_load_bytes', this.#address)
+  }
+
+  /** Gives the room for pushes back, which may be as large as the tokenizer's file. */
+  loaded(): void {
+    this.#core.releaseRoom()
+  }
+
+  info(): Record<string, unknown> {
+    return this.#core.json('_qw_info', this.#address)
+  }
+
+  inspect(context: number, bandwidth: number): Record<string, unknown> {
+    return this.#core.json('_qw_inspect', this.#address, context, bandwidth)
+  }
+
+  /** `mark`: the character that keeps a control token plain text, or ''. */
+  tokenize(text: string, honourAdded: boolean, mark = ''): number[] {
+    const code = mark.codePointAt(0) ?? 0
+    const count = this.#core.withText(text, (at, length) =>
+      this.#core.checked('_qw_tokenize', this.#address, at, length, honourAdded ? 1 : 0, code)
+    )
+    const bytes = this.#core.bytes(this.#core.call('_qw_ids', this.#address), 4 * count)
+    return Array.from(new Int32Array(bytes.buffer))
+  }
+
+  detokenize(ids: Int32Array, skipSpecial: boolean): string {
+    const length = this.#core.withIds(ids, (at, count) =>
+      this.#core.checked('_qw_detokenize', this.#address, at, count, skipSpecial ? 1 : 0)
+    )
+    return this.#core.text(this.#core.call('_qw_text', this.#address), length)
+  }
+
+  newSession(): Session {
+    return new Session(this.#core, this.#core.newSession(this.#address))
+  }
+}
+
+/** One sequence of tokens. */
+export class Session {
+  readonly #core: Core
+  readonly #address: number
+
+  constructor(core: Core, address: number) {
+    this.#core = core
+    this.#address = address
+  }
+
+  setSampling(sampling: Sampling): void {
+    this.#core.withText(JSON.stringify(sampling), (at) => this.#core.checked('_qw_set_sampling', this.#address, at))
+  }
+
+  /** How many tokens of the prompt were already there. */
+  setPrompt(ids: Int32Array): number {
+    return this.#core.withIds(ids, (at, count) => this.#core.checked('_qw_set_prompt', this.#address, at, count))
+  }
+
+  /** Runs up to `maxTokens` of the prompt; how many remain. */
+  prefill(maxTokens: number, logitsRows = 0): number {
+    return this.#core.checked('_qw_prefill', this.#address, maxTokens, logitsRows)
+  }
+
+  step(): number {
+    return this.#core.checked('_qw_step', this.#address)
+  }
+
+  /** Copies `rows` rows of logits of the last prefill. */
+  logits(rows: number, vocabSize: number): Float32Array {
+    const bytes = this.#core.bytes(this.#core.call('_qw_logits', this.#address), 4 * rows * vocabSize)
+    return new Float32Array(bytes.buffer)
+  }
+
+  /** The text that the last step completed. */
+  piece(): string {
+    return this.#piece('_qw_piece')
+  }
+
+  /** The text that the decoder still holds. */
+  flush(): string {
+    return this.#piece('_qw_flush')
+  }
+
+  free(): void {
+    this.#core.call('_qw_session_free', this.#address)
+  }
+
+  #piece(name: '_qw_piece' | '_qw_flush'): string {
+    const length = this.#core.checked(name, this.#address)
+    return length === 0 ? '' : this.#core.text(this.#core.call('_qw_piece_text', this.#address), length)
+  }
+}

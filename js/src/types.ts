@@ -1,0 +1,228 @@
+// The public types of the package: what goes into a model and what comes out of it.
+
+/** Where a model lies: a folder's URL, a local folder's path (Node.js), or the folder's files (a file input, drag and drop). */
+export type ModelSource = string | URL | readonly File[] | FileList
+
+/** A compiled module. Threads and memory make the difference; tokens and logits are the same in both. */
+export type Variant = 'simd' | 'simd-single'
+
+export interface LoadProgress {
+  /** 'headers': config, tokenizer and tensor headers; 'weights': the tensors' bytes; 'ready': all is there. */
+  phase: 'headers' | 'weights' | 'ready'
+  /** The file that the latest bytes belong to. */
+  file: string
+  /** Bytes of weights that arrived, and in all (0 until the headers were read). */
+  loaded: number
+  total: number
+  /** Bytes per second of late, and the seconds left at that rate; null until they can be told. */
+  rate: number | null
+  secondsLeft: number | null
+}
+
+interface SourceOptions {
+  onProgress?: (progress: LoadProgress) => void
+  signal?: AbortSignal
+  /** The folder that holds the qwasm-*.mjs and .wasm files, where they do not lie beside the package. */
+  wasmUrl?: string | URL
+  /** The worker script, where it does not lie beside the package. */
+  workerUrl?: string | URL
+  /** Byte ranges that are fetched at the same time (1 to 16, default 4). */
+  maxParallel?: number
+}
+
+export interface LoadOptions extends SourceOptions {
+  /** 'auto' and 'exact': weights as stored, float32 arithmetic. */
+  dtype?: 'auto' | 'exact'
+  /** Tokens of prompt and answer together; default min(max_position_embeddings, 4096). */
+  contextLength?: number
+  kv?: 'auto' | 'f32'
+  /** Default: half of the machine's threads, at least 2 where it has 2. More than the pool allows is clamped, never an error. */
+  threads?: number
+  /** Forces a module; an error where it cannot run. */
+  variant?: Variant
+}
+
+export type TokenizerOptions = SourceOptions
+
+export interface InspectOptions extends SourceOptions {
+  /** Tokens at which operations and memory are counted; default: the model's own context, at most 4096. */
+  context?: number
+  /** Gigabytes per second that memory delivers, for the lower bound of decode time; default 20. */
+  bandwidth?: number
+}
+
+export interface ModelInfo {
+  architecture: string
+  modelType: string
+  parameters: number
+  layers: number
+  hiddenSize: number
+  vocabSize: number
+  maxPositionEmbeddings: number
+  contextLength: number
+  dtype: string
+  kv: string
+  storedDtypes: string[]
+  /** Bytes of weights in memory. */
+  weightBytes: number
+  kvBytesPerToken: number
+  /** The rung it runs on: module, threads, and why this one. */
+  variant: Variant
+  threads: number
+  why: string
+  /** Sentences a person should see, such as a context beyond max_position_embeddings. */
+  notes: string[]
+  /** Ids that end an answer, in their files' order. */
+  eosTokenIds: number[]
+  /** generation_config.json as in the file. */
+  generationConfig: Record<string, unknown> | null
+  hasTokenizer: boolean
+  addedTokens: AddedToken[]
+  /** Count of ids that have a token; vocabSize may be larger. */
+  knownTokens: number
+  /** Names of the chat templates; 'default' is the ordinary one. */
+  chatTemplates: string[]
+  loadMs: number
+}
+
+export interface AddedToken {
+  id: number
+  content: string
+  special: boolean
+}
+
+export interface TextPart {
+  type: 'text'
+  text: string
+}
+
+export interface ToolCall {
+  id?: string
+  type?: 'function'
+  /** `arguments`: an object, or its JSON text. */
+  function: { name: string; arguments: Record<string, unknown> | string }
+}
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant' | 'tool'
+  /** Text or text parts; may be null or absent in an assistant's message. */
+  content?: string | readonly TextPart[] | null
+  /** Thinking of an assistant's message, where it is kept apart from the content. */
+  reasoning_content?: string | null
+  tool_calls?: readonly ToolCall[] | null
+  tool_call_id?: string
+  name?: string
+}
+
+/** A tool as chat templates know it: { type: 'function', function: { name, description, parameters } }. */
+export type Tool = Record<string, unknown>
+
+export interface TemplateOptions {
+  tools?: readonly Tool[]
+  /** true or false is handed to the template as enable_thinking; unset hands over nothing. */
+  thinking?: boolean
+  /** Further variables of the template. */
+  templateVariables?: Record<string, unknown>
+}
+
+export interface RenderOptions extends TemplateOptions {
+  /** Ends the prompt where the assistant's answer begins; default true. */
+  addGenerationPrompt?: boolean
+}
+
+/** Defaults come from the model's generation_config.json where its do_sample is true; else the choice is greedy. */
+export interface GenerateOptions {
+  /** Tokens to generate at most; default: to the end of the context. */
+  maxTokens?: number
+  /** 0 is greedy: always the likeliest token. */
+  temperature?: number
+  /** Keeps the K likeliest tokens; 0 is off. */
+  topK?: number
+  /** Keeps the likeliest tokens that add up to P; 1 is off. */
+  topP?: number
+  /** Drops tokens less likely than this share of the likeliest; 0 is off. */
+  minP?: number
+  /** Above 1 makes tokens that occurred less likely; 1 is off. */
+  repetitionPenalty?: number
+  /** A whole number of at least 0; the same seed gives the same tokens. Default: a random one, told in the result. */
+  seed?: number
+  /** Text at which the answer ends; it is not part of the answer. */
+  stop?: string | readonly string[]
+  /** Goes on after end tokens. */
+  ignoreEos?: boolean
+  signal?: AbortSignal
+}
+
+export interface ChatOptions extends GenerateOptions, TemplateOptions {}
+
+export type FinishReason = 'stop' | 'length' | 'abort'
+
+export interface Timings {
+  loadMs: number
+  /** Prompt tokens that were run, and those that a former call had left in the cache. */
+  prefillTokens: number
+  cachedTokens: number
+  prefillMs: number
+  decodeTokens: number
+  decodeMs: number
+}
+
+export interface GenerateResult {
+  /** The answer's text, without end token and stop text. */
+  text: string
+  /** The generated ids, an end token included. */
+  ids: number[]
+  promptIds: number[]
+  finishReason: FinishReason
+  seed: number
+  timings: Timings
+}
+
+export interface ChatResult extends GenerateResult {
+  /** `text` taken apart: the answer, and the thinking before it ('' where there is none). */
+  content: string
+  reasoning: string
+}
+
+/** A piece of a chat answer: one of the two fields is there. */
+export interface ChatDelta {
+  content?: string
+  reasoning?: string
+}
+
+/** A running generation. It runs whether or not somebody iterates; pieces wait for the iterator. */
+export interface Stream<Piece, Result> extends AsyncIterable<Piece> {
+  /** Everything at the end. Rejects with the error that ended the generation. */
+  result(): Promise<Result>
+  /** Ends the generation with what there is and finishReason 'abort', as `break` in a loop over the stream does. */
+  stop(): void
+}
+
+export type TextStream = Stream<string, GenerateResult>
+export type ChatStream = Stream<ChatDelta, ChatResult>
+
+export interface Tokenizer {
+  /** Ids of a text. `special`: control tokens in the text count as such, as Hugging Face does; default true. */
+  tokenize(text: string, options?: { special?: boolean }): Promise<number[]>
+  /** Text of ids. `skipSpecial` leaves out control tokens; default false. */
+  detokenize(ids: ArrayLike<number>, options?: { skipSpecial?: boolean }): Promise<string>
+  /** The prompt's text, as the chat template gives it. */
+  renderChat(messages: readonly Message[], options?: RenderOptions): Promise<string>
+  /** The prompt's ids, as `chat` feeds them to the model: control tokens that people typed are plain text. */
+  encodeChat(messages: readonly Message[], options?: RenderOptions): Promise<number[]>
+  /** Frees everything. Calls that wait are rejected with the code 'disposed'. */
+  dispose(): Promise<void>
+}
+
+export interface Model extends Tokenizer {
+  readonly info: ModelInfo
+  /** Goes on from a text (control tokens in it count as such, nothing is added) or from ids. */
+  generate(prompt: string | ArrayLike<number>, options?: GenerateOptions): TextStream
+  /** Answers a conversation. */
+  chat(messages: readonly Message[], options?: ChatOptions): ChatStream
+  /** Logits after each token, or after the last, or at the given positions: rows of vocabSize, one after the other. */
+  logits(
+    ids: ArrayLike<number>,
+    options?: { positions?: 'all' | 'last' | readonly number[]; signal?: AbortSignal }
+  ): Promise<Float32Array>
+}

@@ -1,0 +1,25 @@
+// The worker's script in browsers.
+import { QwasmError } from '../errors.js'
+import { FilesSource } from '../loader/files.js'
+import { UrlFolder } from '../loader/url.js'
+import { startHost } from './host.js'
+
+// A message to itself comes after those that wait and costs nothing; a timer would cost milliseconds.
+const { port1, port2 } = new MessageChannel()
+const waiting: (() => void)[] = []
+port1.onmessage = () => waiting.shift()?.()
+
+startHost({
+  post: (message, transfer = []) => self.postMessage(message, { transfer }),
+  onMessage: (receive) => self.addEventListener('message', (event) => receive(event.data)),
+  pause: () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      port2.postMessage(0)
+    }),
+  openSource: (spec) => {
+    if (spec.kind === 'url') return new UrlFolder(spec.url)
+    if (spec.kind === 'files') return new FilesSource(spec.files)
+    throw new QwasmError('unsupported', `A browser cannot open the local folder ${spec.path}.`)
+  },
+})

@@ -1,0 +1,57 @@
+// Logits of a sequence at chosen positions, in a sequence of its own that is freed afterwards.
+import { QwasmError } from '../errors.js'
+import type { Engine } from '../runtime/core.js'
+import type { SlicePacer } from './generate.js'
+
+export async function computeLogits(
+  engine: Engine,
+  vocabSize: number,
+  ids: Int32Array,
+  positions: readonly number[],
+  pacer: SlicePacer,
+  pause: () => Promise<void>
+): Promise<Float32Array> {
+  if (ids.length === 0) throw new QwasmError('invalid_argument', 'The logits of no tokens were asked; at least one is needed.')
+  const result = allocate(positions.length, vocabSize)
+  const session = engine.newSession()
+  try {
+    session.setPrompt(ids)
+    let done = 0
+    await pacer.run((tokens) => {
+      const end = Math.min(done + tokens, ids.length)
+      const first = Math.min(...positions.filter((position) => position >= done && position < end), end)
+      const rows = end - first
+      const remaining = session.prefill(tokens, rows)
+      if (rows > 0) copyRows(result, session.logits(rows, vocabSize), vocabSize, positions, first, end)
+      done = end
+      return remaining
+    }, pause)
+    return result
+  } finally {
+    session.free()
+  }
+}
+
+function allocate(rows: number, vocabSize: number): Float32Array {
+  try {
+    return new Float32Array(rows * vocabSize)
+  } catch (cause) {
+    const message = `There is no memory for the logits of ${rows} positions (${rows * vocabSize * 4} bytes); ask for fewer positions.`
+    throw new QwasmError('out_of_memory', message, { cause })
+  }
+}
+
+/** Copies from the logits of the tokens first … end - 1 what was asked for. */
+function copyRows(
+  result: Float32Array,
+  rows: Float32Array,
+  size: number,
+  positions: readonly number[],
+  first: number,
+  end: number
+) {
+  positions.forEach((position, i) => {
+    if (position >= first && position < end)
+      result.set(rows.subarray((position - first) * size, (position - first + 1) * size), i * size)
+  })
+}

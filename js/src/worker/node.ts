@@ -1,0 +1,20 @@
+// The worker's script under Node.js.
+import { parentPort } from 'node:worker_threads'
+import { FilesSource } from '../loader/files.js'
+import { openFolder } from '../loader/node-folder.js'
+import { UrlFolder } from '../loader/url.js'
+import { startHost } from './host.js'
+
+const port = parentPort!
+
+startHost({
+  post: (message, transfer = []) => port.postMessage(message, transfer),
+  onMessage: (receive) => port.on('message', receive),
+  // Not by a message channel: Node.js takes up to 1,000 messages of one port before it looks at another.
+  pause: () => new Promise((resolve) => setImmediate(resolve)),
+  openSource: (spec) => {
+    if (spec.kind === 'url') return new UrlFolder(spec.url)
+    if (spec.kind === 'files') return new FilesSource(spec.files)
+    return openFolder(spec.path)
+  },
+})

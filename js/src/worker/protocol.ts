@@ -1,0 +1,55 @@
+// What crosses the border between the caller's thread and the worker: calls with ids, controls, events, results.
+import type { WireError } from '../errors.js'
+import type {
+  ChatOptions,
+  ChatResult,
+  GenerateOptions,
+  GenerateResult,
+  LoadProgress,
+  Message,
+  ModelInfo,
+  RenderOptions,
+  Variant,
+} from '../types.js'
+
+/** A model's place, in a form that can be sent. */
+export type SourceSpec =
+  { kind: 'url'; url: string } | { kind: 'folder'; path: string } | { kind: 'files'; files: { name: string; blob: Blob }[] }
+
+export interface LoadRequest {
+  source: SourceSpec
+  parts: 'model' | 'tokenizer' | 'headers'
+  wasmUrl: string
+  variant?: Variant
+  threads: number
+  maxParallel: number
+  core: { dtype?: string; kv?: string; context_length?: number }
+}
+
+export type Plain<T> = Omit<T, 'signal' | 'onProgress'>
+
+/** Every call: what it takes and what it gives; `events` are sent while it runs. */
+export interface Calls {
+  load: { args: LoadRequest; result: ModelInfo; events: LoadProgress }
+  inspect: { args: { context?: number; bandwidth: number }; result: Record<string, unknown>; events: never }
+  tokenize: { args: { text: string; special: boolean }; result: number[]; events: never }
+  detokenize: { args: { ids: Int32Array; skipSpecial: boolean }; result: string; events: never }
+  renderChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: string; events: never }
+  encodeChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: number[]; events: never }
+  generate: { args: { prompt: string | Int32Array; options: Plain<GenerateOptions> }; result: GenerateResult; events: string }
+  chat: {
+    args: { messages: readonly Message[]; options: Plain<ChatOptions> }
+    result: ChatResult
+    events: { content?: string; reasoning?: string }
+  }
+  logits: { args: { ids: Int32Array; positions: number[] }; result: Float32Array; events: never }
+}
+
+export type Method = keyof Calls
+
+export type ToWorker = { kind: 'call'; id: number; method: Method; args: unknown } | { kind: 'stop' | 'abort'; id: number }
+
+export type FromWorker =
+  | { kind: 'event'; id: number; event: unknown }
+  | { kind: 'result'; id: number; result: unknown }
+  | { kind: 'error'; id: number; error: WireError }

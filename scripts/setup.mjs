@@ -1,0 +1,91 @@
+// Brings what building and testing need: Debian packages, Emscripten, npm packages. Does only what is missing; needs nothing but Node.js.
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { SetupError, ask, main, root, run, step, which } from './tools.mjs'
+
+const BUILD_PACKAGES = ['cmake', 'ninja-build', 'nlohmann-json3-dev', 'python3']
+const TEST_PACKAGES = ['g++', 'libgtest-dev', 'libsimde-dev', 'chromium', 'firefox-esr', 'webkit2gtk-driver', 'xvfb']
+const EMSCRIPTEN_AT_LEAST = '3.1.69'
+const EMSCRIPTEN_FOLDER = join(root, 'build/emscripten')
+
+/** 'bookworm' and the like on Debian, null elsewhere. */
+function debianRelease() {
+  if (!existsSync('/etc/os-release') || !which('apt-get')) return null
+  const fields = Object.fromEntries(readFileSync('/etc/os-release', 'utf8').split('\n').map(line => line.split('=')))
+  return fields.ID === 'debian' ? fields.VERSION_CODENAME : null
+}
+
+function isAtLeast(version, minimum) {
+  const [found, needed] = [version, minimum].map(text => text.split(/[.-]/).slice(0, 3).map(Number))
+  for (let i = 0; i < 3; i++) if (found[i] !== needed[i]) return found[i] > needed[i]
+  return true
+}
+
+async function installDebianPackages(names) {
+  const list = await ask('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Status}\n'])
+  const installed = new Set(list.split('\n').filter(line => line.endsWith(' installed')).map(line => line.split(' ')[0]))
+  const missing = names.filter(name => !installed.has(name))
+  if (missing.length === 0) return
+  const isRoot = process.getuid() === 0
+  const command = `apt-get install ${missing.join(' ')}`
+  if (!isRoot && !which('sudo')) throw new SetupError(`Packages are missing, and only root can install them: ${command}`)
+  const apt = isRoot ? ['apt-get'] : ['sudo', 'apt-get']
+  const env = { DEBIAN_FRONTEND: 'noninteractive' }
+  await step('Reading the lists of Debian packages', () => run('apt-update', apt[0], [...apt.slice(1), 'update'], { env }))
+  await step(`Installing ${missing.join(', ')}`, () =>
+    run('apt-install', apt[0], [...apt.slice(1), 'install', '-y', '--no-install-recommends', ...missing], { env }))
+}
+
+async function emscriptenIsGood(emcc) {
+  const version = await ask(emcc, ['-dumpversion'])
+  return version !== null && isAtLeast(version, EMSCRIPTEN_AT_LEAST)
+}
+
+/** The folder that holds a good emcc, or null. */
+async function findEmscripten() {
+  const onPath = which('emcc')
+  if (onPath && await emscriptenIsGood(onPath)) return dirname(onPath)
+  const own = join(EMSCRIPTEN_FOLDER, 'bin/emcc')
+  return existsSync(own) && await emscriptenIsGood(own) ? dirname(own) : null
+}
+
+async function installEmscripten(debian) {
+  if (debian === 'bookworm') {
+    await step('Installing Emscripten (once, a few minutes)', () =>
+      run('emscripten', 'sh', [join(root, 'scripts/install-emscripten.sh'), EMSCRIPTEN_FOLDER]))
+  } else if (debian !== null) {
+    await installDebianPackages(['emscripten'])
+  }
+  const folder = await findEmscripten()
+  if (folder) return folder
+  throw new SetupError(`Emscripten ${EMSCRIPTEN_AT_LEAST} or newer is missing: install the Emscripten SDK, put its emcc on PATH, and run this again.`)
+}
+
+async function installNpmPackages() {
+  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex')
+  const stamp = join(root, 'node_modules/.installed-lock')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
+  // Nothing we use needs its install script: esbuild's and the browsers' drivers come ready.
+  await step('Installing npm packages', () => run('npm', 'npm', ['ci', '--ignore-scripts', '--no-fund', '--no-audit']))
+  writeFileSync(stamp, lock)
+}
+
+/** Gets everything that is missing; gives { emscripten: the folder with emcc, emcmake and so on }. */
+export async function setup({ forTests = false } = {}) {
+  const [major] = process.versions.node.split('.').map(Number)
+  if (major < 20) throw new SetupError(`Node.js ${process.versions.node} is too old: install Node.js 20 or newer.`)
+  const debian = debianRelease()
+  if (debian) await installDebianPackages(forTests ? [...BUILD_PACKAGES, ...TEST_PACKAGES] : BUILD_PACKAGES)
+  const emscripten = await findEmscripten() ?? await installEmscripten(debian)
+  await installNpmPackages()
+  return { emscripten }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await main(async () => {
+    await setup({ forTests: process.argv.includes('--tests') })
+    console.error('Everything that building needs is there.')
+  })
+}

@@ -1,0 +1,113 @@
+// A model of Qwen3-0.6B's size in Chromium: it loads without the tied head's bytes, generates, and takes no more memory than promised.
+import assert from 'node:assert/strict'
+import { open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, it } from 'node:test'
+import { makeSyntheticQwen3 } from '../../scripts/synthetic-qwen3.mjs'
+import { parseRange } from '../../scripts/serve.mjs'
+import { launchChromium } from '../support/browsers.mjs'
+import { root } from '../support/golden.mjs'
+import { startSite, watchedPage } from '../support/site.mjs'
+
+const FOLDER = join(root, 'build/synthetic/qwen3-0.6b')
+const ALLOWED_BESIDE_WEIGHTS = 250e6
+const CONTEXT = 512
+
+let browser, site, page, model
+
+before(async () => {
+  model = await makeSyntheticQwen3(FOLDER)
+  browser = await launchChromium()
+  site = await startSite({ mounts: { '/full-size/': FOLDER } })
+  page = await watchedPage(browser)
+  await page.goto(`${site.url}blank/`)
+})
+after(async () => {
+  await browser?.close()
+  await site?.close()
+})
+
+/** First and last byte of lm_head.weight in model.safetensors. */
+async function headRange() {
+  const file = await open(join(FOLDER, 'model.safetensors'))
+  const length = Buffer.alloc(8)
+  await file.read(length, 0, 8, 0)
+  const headerLength = Number(length.readBigUInt64LE())
+  const header = Buffer.alloc(headerLength)
+  await file.read(header, 0, headerLength, 8)
+  await file.close()
+  const [start, end] = JSON.parse(header)['lm_head.weight'].data_offsets
+  return { first: 8 + headerLength + start, last: 8 + headerLength + end - 1 }
+}
+
+/** Process ids of the page's renderers. */
+async function rendererPids() {
+  const session = await browser.newBrowserCDPSession()
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+  await session.detach()
+  return processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id)
+}
+
+/** Bytes of a process's own memory: anonymous and shared, without the browser's mapped program files. */
+async function ownMemory(pid) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)[1])
+  return (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024
+}
+
+/** Watches the renderers' memory until `stop()`, which gives the peak. */
+async function watchMemory() {
+  const pids = await rendererPids()
+  let peak = 0
+  const look = async () => {
+    const sizes = await Promise.all(pids.map(ownMemory))
+    peak = Math.max(peak, sizes.reduce((sum, size) => sum + size, 0))
+  }
+  const timer = setInterval(() => look().catch(() => {}), 50)
+  return async () => {
+    clearInterval(timer)
+    await look()
+    return peak
+  }
+}
+
+async function generateInPage(contextLength) {
+  const { loadModel } = await import('/dist/browser.js')
+  const progress = []
+  const model = await loadModel(new URL('/full-size/', location.origin), { contextLength, onProgress: ({ loaded, total }) => progress.push([loaded, total]) })
+  const { ids } = await model.generate([785, 6722, 315, 9625, 374], { temperature: 0, maxTokens: 16, ignoreEos: true }).result()
+  const { weightBytes, kvBytesPerToken, variant, hasTokenizer } = model.info
+  const textError = await model.tokenize('a').catch(error => error.code)
+  await model.dispose()
+  return { ids, weightBytes, kvBytesPerToken, variant, hasTokenizer, textError, progress }
+}
+
+it('loads, generates 16 tokens within its memory, and never fetches the tied head', { timeout: 600_000 }, async () => {
+  const head = await headRange()
+  const ranges = []
+  site.server.on('request', request => {
+    if (request.url.endsWith('/model.safetensors')) ranges.push(parseRange(request.headers.range, model.bytes))
+  })
+  const peakOf = await watchMemory()
+  const result = await page.evaluate(generateInPage, CONTEXT)
+  const peak = await peakOf()
+
+  assert.equal(result.ids.length, 16)
+  assert.equal(result.variant, 'simd')
+  assert.equal(result.hasTokenizer, false)
+  assert.equal(result.textError, 'no_tokenizer')
+  for (const range of ranges) {
+    assert.ok(range && range !== 'unsatisfiable', 'every request for weights asks for a range')
+    assert.ok(range.last < head.first || range.first > head.last, `bytes ${range.first} to ${range.last} hold some of the tied head`)
+  }
+  const stored = model.bytes - model.headBytes
+  const fetched = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+  assert.ok(fetched <= stored + 64 * 1024, `${fetched} bytes were fetched for ${stored} bytes of weights`)
+  const [loaded, total] = result.progress.at(-1)
+  assert.equal(loaded, total)
+
+  const allowed = stored + ALLOWED_BESIDE_WEIGHTS + CONTEXT * result.kvBytesPerToken
+  assert.ok(peak <= allowed, `the page took ${(peak / 1e6).toFixed(0)} MB; ${(allowed / 1e6).toFixed(0)} MB are allowed`)
+  assert.ok(peak >= stored, 'the measurement saw the weights')
+  assert.deepEqual(page.complaints, [])
+})

@@ -1,0 +1,107 @@
+// Every golden model through the C ABI: logits and greedy tokens of Hugging Face transformers.
+#include <cmath>
+
+#include "tests/core/small_model.h"
+
+namespace qwasm::capi_test {
+namespace {
+
+class GoldenModel : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    golden_ = read_json(golden_path(GetParam()) + "/golden.json");
+    ASSERT_FALSE(golden_["cases"].empty());
+    // Two models have a case beyond 4,000 tokens, far past their max_position_embeddings.
+    engine_ = must_load(golden_folder(GetParam()), R"({"context_length": 4352, "threads": 2})");
+    ASSERT_NE(engine_, nullptr);
+  }
+
+  Json golden_;
+  Engine engine_;
+};
+
+// 1e-4, or a hundred-thousandth of the largest logit where that is above 10.
+void expect_close(const Floats& actual, const Floats& expected, const std::string& name) {
+  ASSERT_EQ(actual.size(), expected.size()) << name;
+  float largest = 0, worst = 0;
+  for (const float logit : expected) largest = std::max(largest, std::fabs(logit));
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const float difference = std::fabs(actual[i] - expected[i]);
+    if (!(difference <= worst)) worst = difference;  // a NaN is the worst
+  }
+  EXPECT_LE(worst, 1e-4f * std::max(1.0f, largest / 10)) << name << ": largest logit " << largest;
+}
+
+// One test for both, because the cases beyond 4,000 tokens are run once.
+TEST_P(GoldenModel, GivesTheLogitsAndTheGreedyTokensOfTransformers) {
+  const auto tensors = read_safetensors(read_file(golden_path(GetParam()) + "/golden.safetensors"));
+  for (const Json& test : golden_["cases"]) {
+    Sequence sequence(engine_);  // a new one: every position is wanted, not only those after a common prefix
+    const auto name = test["name"].get<std::string>();
+    const Ids ids = test["ids"].get<Ids>(), expected = test["greedy"].get<Ids>();
+    const int kept = test.contains("keep") ? test["keep"].get<int>() : static_cast<int>(ids.size());
+    expect_close(sequence.logits(ids, kept), floats_of(tensors.at(name + ".logits")), name);
+    EXPECT_EQ(sequence.steps(static_cast<int>(expected.size())), expected) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
+                         testing::Values("demo", "qwen3", "qwen3-untied-f16", "qwen3-sharded-f32",
+                                         "qwen3-tied-with-head", "qwen3-old-config", "qwen3-yarn", "qwen3-mha",
+                                         "qwen3-15-heads"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(DemoModel, SpeaksTheTextOfTransformersPieceByPiece) {
+  const Engine engine = must_load(golden_folder("demo"));
+  ASSERT_NE(engine, nullptr);
+  Sequence sequence(engine);
+  const Json golden = read_json("tests/golden/demo/golden.json");
+  for (const Json& test : golden["cases"]) {
+    const auto prompt = test["text"].get<std::string>();
+    const int32_t count = qw_tokenize(engine.get(), prompt.data(), prompt.size(), 1, 0);
+    ASSERT_GT(count, 0) << qw_error_message();
+    const Ids ids(qw_ids(engine.get()), qw_ids(engine.get()) + count);
+    EXPECT_EQ(ids, test["ids"].get<Ids>());
+
+    sequence.logits(ids);
+    std::string pieces;
+    const Ids greedy = sequence.steps(static_cast<int>(test["greedy"].size()), &pieces);
+    const int32_t rest = qw_flush(sequence.get());
+    ASSERT_GE(rest, 0);
+    pieces.append(qw_piece_text(sequence.get()), static_cast<size_t>(rest));
+
+    const auto text_of_ids = [&](int32_t skip_special) {
+      const int32_t length = qw_detokenize(engine.get(), greedy.data(), greedy.size(), skip_special);
+      EXPECT_GE(length, 0) << qw_error_message();
+      return std::string(qw_text(engine.get()), static_cast<size_t>(std::max(length, 0)));
+    };
+    EXPECT_EQ(text_of_ids(0), test["greedy_text"].get<std::string>());
+    EXPECT_EQ(pieces, text_of_ids(1)) << "pieces leave special tokens out and nothing else";
+  }
+}
+
+TEST(DemoModel, SaysWhatItIs) {
+  const Engine engine = must_load(golden_folder("demo"));
+  ASSERT_NE(engine, nullptr);
+  const Json info = info_of(engine.get());
+  EXPECT_EQ(info["architecture"], "Qwen3ForCausalLM");
+  EXPECT_EQ(info["parameters"], 3148544);
+  EXPECT_EQ(info["layers"], 4);
+  EXPECT_EQ(info["vocab_size"], 2048);
+  EXPECT_EQ(info["known_tokens"], 2025);
+  EXPECT_EQ(info["context_length"], 2048);
+  EXPECT_EQ(info["stored_dtypes"], Json::parse(R"(["BF16"])"));
+  EXPECT_EQ(info["eos_token_ids"], Json::parse("[2018, 2016]"));
+  EXPECT_EQ(info["generation_config"]["top_k"], 20);
+  EXPECT_EQ(info["has_tokenizer"], true);
+  EXPECT_TRUE(info["chat_templates"].contains("default"));
+  EXPECT_EQ(info["kv_bytes_per_token"], 4 /* layers */ * 2 /* key, value */ * 2 * 64 * 4);
+  EXPECT_EQ(info["notes"], Json::array());
+}
+
+}  // namespace
+}  // namespace qwasm::capi_test
