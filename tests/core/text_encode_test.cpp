@@ -6,7 +6,7 @@
 #include "core/text/unicode.h"
 #include "tests/core/text_test_support.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 namespace {
 
 constexpr char32_t kMark = 0xe123;
@@ -211,4 +211,4 @@ TEST(TextEncode, HugePiecesTakeLittleTime) {
 }
 
 }  // namespace
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

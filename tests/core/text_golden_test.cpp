@@ -4,7 +4,7 @@
 #include "core/text/stream_decoder.h"
 #include "tests/core/text_test_support.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 namespace {
 
 // The files of an older folder with the same tokenizer.
@@ -94,4 +94,4 @@ TEST(TextGolden, AddedTokensWithEveryFlag) {
 }
 
 }  // namespace
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

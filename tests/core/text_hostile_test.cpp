@@ -4,7 +4,7 @@
 
 #include "tests/core/text_test_support.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 namespace {
 
 // Loads from a copy that ends exactly where the bytes end, so that AddressSanitizer sees every step beyond.
@@ -279,4 +279,4 @@ TEST(TextHostile, TokenizerConfigIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

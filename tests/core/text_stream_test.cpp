@@ -5,7 +5,7 @@
 #include "core/text/utf8.h"
 #include "tests/core/text_test_support.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 namespace {
 
 std::string streamed(const Tokenizer& tokenizer, std::span<const int32_t> ids, bool skip_special) {
@@ -113,4 +113,4 @@ TEST(TextStream, EverySequenceOfBytesStreamsToItsWholeDecoding) {
 }
 
 }  // namespace
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

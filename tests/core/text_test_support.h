@@ -14,7 +14,7 @@
 
 #include "core/text/tokenizer.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 
 using Json = nlohmann::json;
 using Ids = std::vector<int32_t>;
@@ -60,4 +60,4 @@ inline Ids encode(const Tokenizer& tokenizer, std::string_view text, bool honour
   return ids;
 }
 
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

@@ -5,7 +5,7 @@
 #include "core/text/utf8.h"
 #include "tests/core/text_test_support.h"
 
-namespace qwasm::test {
+namespace qwasm::text_test {
 namespace {
 
 std::string utf8(char32_t code) {
@@ -120,4 +120,4 @@ TEST(TextUnicode, ReplacesMaximalSubparts) {
 }
 
 }  // namespace
-}  // namespace qwasm::test
+}  // namespace qwasm::text_test

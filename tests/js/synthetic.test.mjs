@@ -1,6 +1,7 @@
 // A model of Qwen3-0.6B's full size with random weights: right, within its memory, and without the tied head's bytes.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readFileSync, statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -8,7 +9,7 @@ import { promisify } from 'node:util'
 import { parseRange, startServer } from '../../scripts/serve.mjs'
 import { makeSyntheticQwen3 } from '../../scripts/synthetic-qwen3.mjs'
 import { root, worstDeviation } from '../support/golden.mjs'
-import { readJson } from './support/models.mjs'
+import { readJson, temporaryFolder } from './support/models.mjs'
 
 const folder = join(root, 'build/synthetic/qwen3-0.6b')
 const golden = readJson('tests/golden/synthetic-qwen3-0.6b.json')
@@ -52,6 +53,29 @@ function checkAnswer({ ids, finishReason, picked, progress, info, peak }) {
   assert.ok(peak > stored, 'the measurement saw the weights')
   assert.ok(peak <= allowed, `the process took ${(peak / 1e6).toFixed(0)} MB; ${(allowed / 1e6).toFixed(0)} MB are allowed`)
 }
+
+describe('the generator', () => {
+  const tiny = { layers: 1, vocab: 64 }
+
+  it('writes a folder once, the same bytes for the same seed, and others for another', async () => {
+    const [first, second] = [temporaryFolder(), temporaryFolder()]
+    const weights = (dir) => readFileSync(join(dir, 'model.safetensors'))
+    assert.equal((await makeSyntheticQwen3(first, tiny)).made, true)
+    assert.equal((await makeSyntheticQwen3(first, tiny)).made, false)
+    await makeSyntheticQwen3(second, tiny)
+    assert.ok(weights(first).equals(weights(second)))
+    assert.equal((await makeSyntheticQwen3(second, { ...tiny, seed: 1 })).made, true)
+    assert.ok(!weights(first).equals(weights(second)))
+  })
+
+  it('completes a folder whose weights were cut', async () => {
+    const dir = temporaryFolder()
+    const { bytes } = await makeSyntheticQwen3(dir, tiny)
+    truncateSync(join(dir, 'model.safetensors'), bytes - 2)
+    assert.equal((await makeSyntheticQwen3(dir, tiny)).made, true)
+    assert.equal(statSync(join(dir, 'model.safetensors')).size, bytes)
+  })
+})
 
 describe('a full-size model', () => {
   it('has the shapes and bytes of the one on the hub, and another head than its embedding', async () => {

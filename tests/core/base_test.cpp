@@ -1,0 +1,133 @@
+// The room core/base: half floats, double-precision functions, random numbers, the thread pool.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/half.h"
+#include "core/base/math.h"
+#include "core/base/rng.h"
+#include "core/base/thread_pool.h"
+
+namespace qwasm {
+namespace {
+
+TEST(Half, DecodesEveryFiniteFloat16Exactly) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
+    if (exponent == 31) continue;
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    const float expected = static_cast<float>(bits & 0x8000 ? -magnitude : magnitude);
+    const float found = f16_to_f32(static_cast<uint16_t>(bits));
+    ASSERT_EQ(found, expected) << bits;
+    ASSERT_EQ(std::signbit(found), std::signbit(expected)) << bits;
+  }
+}
+
+TEST(Half, DecodesBfloat16AsTheUpperHalfOfAFloat32) {
+  EXPECT_EQ(bf16_to_f32(0x3f80), 1.0f);
+  EXPECT_EQ(bf16_to_f32(0xc0a0), -5.0f);
+  EXPECT_EQ(bf16_to_f32(0x0001), 0x1p-133f);
+}
+
+// Largest error of `found` relative to the C library's long double result.
+template <typename F, typename G>
+double worst_relative_error(double from, double to, F found, G expected) {
+  double worst = 0;
+  for (int i = 0; i <= 200'000; ++i) {
+    const double x = from + (to - from) * i / 200'000;
+    const long double right = expected(static_cast<long double>(x));
+    worst = std::max(worst, static_cast<double>(std::fabs((static_cast<long double>(found(x)) - right) / right)));
+  }
+  return worst;
+}
+
+TEST(Math, ExpAndLogAreWithinAFewUnitsOfTheLastPlace) {
+  EXPECT_LT(worst_relative_error(-690, 690, exp_f64, [](long double x) { return std::exp(x); }), 1e-15);
+  EXPECT_LT(worst_relative_error(1.5, 1e7, log_f64, [](long double x) { return std::log(x); }), 1e-15);
+  EXPECT_LT(worst_relative_error(1e-7, 0.9, log_f64, [](long double x) { return std::log(x); }), 1e-15);
+  EXPECT_EQ(log_f64(1), 0);
+  EXPECT_EQ(exp_f64(0), 1);
+  EXPECT_EQ(exp_f64(-INFINITY), 0);
+}
+
+TEST(Math, SinAndCosStayExactForLargeAngles) {
+  double worst = 0;
+  Rng rng(1);
+  for (int i = 0; i < 300'000; ++i) {
+    const double x = rng.uniform() * std::ldexp(1, i % 27);
+    const SinCos found = sincos_f64(x);
+    worst = std::max(worst, std::fabs(found.sin - static_cast<double>(std::sin(static_cast<long double>(x)))));
+    worst = std::max(worst, std::fabs(found.cos - static_cast<double>(std::cos(static_cast<long double>(x)))));
+  }
+  EXPECT_LT(worst, 1e-15);
+}
+
+TEST(Rng, GivesTheReferenceSequenceOfSplitMix64) {
+  Rng rng(1234567);  // the reference implementation's published test values
+  EXPECT_EQ(rng.next(), 6457827717110365317u);
+  EXPECT_EQ(rng.next(), 3203168211198807973u);
+  EXPECT_EQ(rng.next(), 9817491932198370423u);
+}
+
+TEST(Rng, IsUniformFromZeroToBelowOne) {
+  Rng rng(7);
+  double sum = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const double x = rng.uniform();
+    ASSERT_GE(x, 0);
+    ASSERT_LT(x, 1);
+    sum += x;
+  }
+  EXPECT_NEAR(sum / 100'000, 0.5, 0.005);
+}
+
+TEST(Buffer, ReportsMemoryThatIsNotThere) {
+  Buffer<double> buffer;
+  const Status status = buffer.allocate(UINT64_MAX / 8, "a test");
+  EXPECT_EQ(status.code(), Code::kOutOfMemory);
+  EXPECT_NE(status.message().find("a test"), std::string::npos);
+  EXPECT_EQ(buffer.size(), 0u);
+  EXPECT_TRUE(buffer.allocate(3, "a test").ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+}
+
+TEST(ThreadPool, CallsEachThreadOnceARound) {
+  for (const int threads : {1, 2, 3, 7, 64, 1000}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), std::min(threads, ThreadPool::kMaxThreads));
+    std::vector<std::atomic<int>> calls(static_cast<size_t>(pool.threads()));
+    for (int round = 0; round < 50; ++round) {
+      pool.run([&](int ith, int nth) {
+        EXPECT_EQ(nth, pool.threads());
+        ++calls[static_cast<size_t>(ith)];
+      });
+      for (auto& count : calls) ASSERT_EQ(count, round + 1);
+    }
+  }
+}
+
+TEST(ThreadPool, OfFewerThanOneThreadHasOne) { EXPECT_EQ(ThreadPool(-5).threads(), 1); }
+
+TEST(Part, CoversEverythingOnceInOrder) {
+  for (int64_t count = 0; count < 40; ++count) {
+    for (int nth = 1; nth < 9; ++nth) {
+      for (const int64_t grain : {1, 4}) {
+        int64_t at = 0;
+        for (int ith = 0; ith < nth; ++ith) {
+          const Range range = part(count, ith, nth, grain);
+          ASSERT_EQ(range.begin, at);
+          ASSERT_GE(range.end, range.begin);
+          ASSERT_TRUE(range.end == count || range.end % grain == 0);
+          at = range.end;
+        }
+        ASSERT_EQ(at, count);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qwasm
