@@ -74,11 +74,11 @@ int64_t count_parameters(const Config& config) { return count(config).total(); }
 Json inspect(const Model& model, int64_t context, double bandwidth) {
   const Config& c = model.config;
   const Parameters p = count(c);
-  const int64_t active = p.total() - p.idle_experts - (c.tie_word_embeddings ? 0 : p.embedding);
+  const int64_t active = p.total() - p.idle_experts, read_per_token = active - (c.tie_word_embeddings ? 0 : p.embedding);
   const int64_t kv_values = 2 * c.num_hidden_layers * c.key_value_size();
-  const int64_t matrix_operations = 2 * (active - p.norms), attention_operations = 4 * context * c.query_size() * c.num_hidden_layers;
+  const int64_t matrix_operations = 2 * (read_per_token - p.norms), attention_operations = 4 * context * c.query_size() * c.num_hidden_layers;
 
-  const Json read = weight_bytes(active - p.norms, p.norms), kv = kv_bytes(kv_values * context);
+  const Json read = weight_bytes(read_per_token - p.norms, p.norms), kv = kv_bytes(kv_values * context);
   Json milliseconds = Json::object();
   for (const auto& [dtype, kv_dtype] : {std::pair("f32", "f32"), std::pair("bf16", "f32"), std::pair("q8", "f16"), std::pair("q4", "f16")}) {
     const double bytes = static_cast<double>(*read[dtype].get_ptr<const Json::number_integer_t*>() + *kv[kv_dtype].get_ptr<const Json::number_integer_t*>());
@@ -99,7 +99,7 @@ Json inspect(const Model& model, int64_t context, double bandwidth) {
           {"tied_embeddings", c.tie_word_embeddings},
           {"attention", attention(c)},
           {"experts", experts},
-          {"parameters", {{"total", p.total()}, {"active", active}, {"embedding", p.embedding}, {"attention", p.attention}, {"mlp", p.mlp},
+          {"parameters", {{"total", p.total()}, {"active", active}, {"read_per_token", read_per_token}, {"embedding", p.embedding}, {"attention", p.attention}, {"mlp", p.mlp},
                           {"experts", p.experts}, {"router", p.router}, {"norms", p.norms}, {"lm_head", p.lm_head}}},
           {"operations_per_token", {{"context", context}, {"matrices", matrix_operations}, {"attention", attention_operations},
                                     {"total", matrix_operations + attention_operations}}},

@@ -55,11 +55,9 @@ function sourceSpec(source: unknown): SourceSpec {
 
 function startWorker(workerUrl: string | URL | undefined): WorkerPort {
   const script = workerUrl === undefined ? new URL('./worker.node.js', import.meta.url) : pathOrUrl(workerUrl)
-  // `node --input-type=module -e …` would have its worker refuse to run a file.
-  const execArgv = process.execArgv.filter(
-    (argument, i, all) => !argument.startsWith('--input-type') && all[i - 1] !== '--input-type'
-  )
-  const worker = new Worker(script, { execArgv })
+  // `node --input-type=module -e …` would have its worker refuse to run a file; everything else is inherited as usual.
+  const inline = process.execArgv.some((argument) => argument.startsWith('--input-type'))
+  const worker = new Worker(script, inline ? { execArgv: [] } : {})
   return {
     post: (message) => worker.postMessage(message),
     onMessage: (receive) => worker.on('message', receive),

@@ -1,4 +1,5 @@
 // Every golden model through the C ABI: logits and greedy tokens of Hugging Face transformers.
+#include <bit>
 #include <cmath>
 
 #include "tests/core/small_model.h"
@@ -32,15 +33,28 @@ void expect_close(const Floats& actual, const Floats& expected, const std::strin
   EXPECT_LE(worst, 1e-4f * std::max(1.0f, largest / 10)) << name << ": largest logit " << largest;
 }
 
-// One test for both, because the cases beyond 4,000 tokens are run once.
+// FNV-1a over the words of the logits: short enough to be written down, different for any different bit.
+std::string bits_of(const Floats& logits) {
+  uint32_t hash = 2166136261u;
+  for (const float logit : logits) hash = (hash ^ std::bit_cast<uint32_t>(logit)) * 16777619u;
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", hash);
+  return text;
+}
+
+// One test for all, because the cases beyond 4,000 tokens are run once.
 TEST_P(GoldenModel, GivesTheLogitsAndTheGreedyTokensOfTransformers) {
   const auto tensors = read_safetensors(read_file(golden_path(GetParam()) + "/golden.safetensors"));
+  // What this build computes, and the wasm modules must compute in every engine.
+  Json bits = read_json("tests/golden/logit-bits.json")[GetParam()];
   for (const Json& test : golden_["cases"]) {
     Sequence sequence(engine_);  // a new one: every position is wanted, not only those after a common prefix
     const auto name = test["name"].get<std::string>();
     const Ids ids = test["ids"].get<Ids>(), expected = test["greedy"].get<Ids>();
     const int kept = test.contains("keep") ? test["keep"].get<int>() : static_cast<int>(ids.size());
-    expect_close(sequence.logits(ids, kept), floats_of(tensors.at(name + ".logits")), name);
+    const Floats logits = sequence.logits(ids, kept);
+    expect_close(logits, floats_of(tensors.at(name + ".logits")), name);
+    EXPECT_EQ(bits_of(logits), bits[name]) << GetParam() << " " << name;
     EXPECT_EQ(sequence.steps(static_cast<int>(expected.size())), expected) << name;
   }
 }

@@ -136,6 +136,10 @@ describe('qwasm inspect', () => {
     }
   })
 
+  it('counts at the model’s own context where none is given', async () => {
+    assert.equal(JSON.parse((await qwasm(['inspect', '--json'])).stdout).operations_per_token.context, 2048)
+  })
+
   it('prints JSON', async () => {
     const report = JSON.parse((await qwasm(['inspect', '--model', small, '--json', '--context', '10'])).stdout)
     assert.equal(report.operations_per_token.context, 10)

@@ -276,9 +276,11 @@ describe('stopping', () => {
   })
 
   it('before the first token gives an empty answer', async () => {
-    const stream = model.generate('Once', long)
-    stream.stop()
-    const { text, ids, finishReason } = await stream.result()
+    const running = model.generate('Once', long)
+    const waiting = model.generate('Once', long)
+    waiting.stop()
+    running.stop()
+    const { text, ids, finishReason } = await waiting.result()
     assert.deepEqual([text, finishReason], ['', 'abort'])
     assert.deepEqual(ids, [])
     await goesOn()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
-import { goldenCases, goldenModels, hashBits, root, worstDeviation } from '../support/golden.mjs'
+import { expectedBits, goldenCases, goldenModels, hashBits, root, wordHash, worstDeviation } from '../support/golden.mjs'
 
 const RUNGS = [
   { variant: 'simd', threads: 2 },
@@ -29,6 +29,7 @@ for (const { name, folder, goldenFolder } of goldenModels) {
             const worst = worstDeviation(logits, golden.logits, golden.vocabSize)
             assert.ok(worst <= 1, `${golden.name}: the worst logit is ${worst} tolerances away`)
             hashes.push(hashBits(logits))
+            assert.equal(wordHash(logits), expectedBits(name, golden.name), `${golden.name}: the bits of the native scalar build`)
           }
           assert.equal(hashBits(logits), hashes[number], `${golden.name}: the same bits as with other threads`)
           const { ids } = await model.generate(golden.ids, { temperature: 0, maxTokens: golden.greedy.length }).result()

@@ -7,7 +7,7 @@ import { readTensors } from './safetensors.mjs'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-const SMALL_MODELS = ['qwen3', 'qwen3-untied-f16', 'qwen3-sharded-f32', 'qwen3-tied-with-head', 'qwen3-old-config', 'qwen3-yarn', 'qwen3-mha']
+const SMALL_MODELS = ['qwen3', 'qwen3-untied-f16', 'qwen3-sharded-f32', 'qwen3-tied-with-head', 'qwen3-old-config', 'qwen3-yarn', 'qwen3-mha', 'qwen3-15-heads']
 
 /** Every model with goldens: { name, folder, goldenFolder }; paths are relative to the repository, with slashes. */
 export const goldenModels = [
@@ -45,6 +45,18 @@ export function worstDeviation(logits, expected, vocabSize) {
     }
   }
   return worst
+}
+
+const logitBits = JSON.parse(readFileSync(join(root, 'tests/golden/logit-bits.json'), 'utf8'))
+
+/** What `wordHash` of the case's logits is in every build: the native scalar one wrote it down. */
+export const expectedBits = (modelName, caseName) => logitBits[modelName][caseName]
+
+/** FNV-1a over the 32-bit words of a Float32Array, as the core's own tests compute it. */
+export function wordHash(array) {
+  let hash = 2166136261
+  for (const word of new Uint32Array(array.buffer, array.byteOffset, array.length)) hash = Math.imul(hash ^ word, 16777619)
+  return (hash >>> 0).toString(16).padStart(8, '0')
 }
 
 /** SHA-256 of the bytes of a typed array: equal hashes are equal bits. */

@@ -41,9 +41,29 @@ function section(title: string, lines: [string, string][]): string {
   return `${title}\n${lines.map(([name, value]) => `  ${name.padEnd(18)} ${value}\n`).join('')}`
 }
 
+// Names in the order in which people look for them; the report itself has none.
+const ORDER = [
+  'total',
+  'active',
+  'embedding',
+  'attention',
+  'matrices',
+  'mlp',
+  'experts',
+  'router',
+  'norms',
+  'lm_head',
+  'f32',
+  'bf16',
+  'f16',
+  'q8',
+  'q4',
+]
+
 function rows(fields: unknown, show: (value: unknown) => string): [string, string][] {
   return Object.entries((fields ?? {}) as Fields)
     .filter(([, value]) => value !== 0)
+    .sort(([a], [b]) => ORDER.indexOf(a) - ORDER.indexOf(b))
     .map(([name, value]) => [name.replaceAll('_', ' '), show(value)])
 }
 

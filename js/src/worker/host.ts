@@ -77,8 +77,9 @@ class Host {
   readonly handlers: Handlers = {
     load: (request, _control, event) => this.#load(request, event),
     inspect: ({ context, bandwidth }) => {
-      const { engine, info } = this.#model
-      return engine.inspect(context ?? Math.min(info.maxPositionEmbeddings || 4096, 4096), bandwidth * 1e9)
+      const { engine } = this.#model
+      const inspectAt = (tokens: number) => engine.inspect(tokens, bandwidth * 1e9)
+      return inspectAt(context ?? Math.min(Number(inspectAt(1)['max_position_embeddings']), 4096))
     },
     tokenize: ({ text, special }) => this.#text.tokenize(text, special),
     detokenize: ({ ids, skipSpecial }) => this.#text.detokenize(ids, skipSpecial),
