@@ -1,6 +1,5 @@
 // Checks the text of the tree: nothing unfinished, no test left out, no path of one machine, no registry's host in the lock file.
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -19,8 +18,16 @@ const CODE = /\.(c|cpp|h|inc|ts|mjs|js|sh|py|css|html)$/
 // Data (tokenizers, goldens) holds any word; this file holds the words it looks for.
 const LEFT_OUT = /^(tests\/golden|models)\/|^package-lock\.json$|^scripts\/check-words\.mjs$/
 
-const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8' })
-const paths = tracked.split('\0').filter(path => path && !LEFT_OUT.test(path) && existsSync(join(root, path)))
+/** Files under a folder, relative to the repository; without what is built or installed. */
+function filesUnder(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return ['.git', 'build', 'dist', 'node_modules'].includes(entry.name) ? [] : filesUnder(path)
+    return entry.isFile() && !entry.name.endsWith('.log') ? [path] : []
+  })
+}
+
+const paths = filesUnder('').filter(path => !LEFT_OUT.test(path))
 let problems = 0
 for (const path of paths) {
   const lines = readFileSync(join(root, path), 'utf8').split('\n')
