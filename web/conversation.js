@@ -1,4 +1,5 @@
 // The conversation on the page: questions, answers that grow, thinking in a fold of its own. Model text only ever becomes text nodes.
+import { durationInWords } from './words.js'
 
 function element(tag, className, text = '') {
   const node = document.createElement(tag)
@@ -27,7 +28,7 @@ class Thoughts {
     if (this.closed) return
     this.closed = true
     this.text.classList.remove('current')
-    this.summary.textContent = `Thought for ${((performance.now() - this.start) / 1000).toFixed(1)} s`
+    this.summary.textContent = `Thought for ${durationInWords(performance.now() - this.start)}`
     if (!this.touched) this.node.open = false
   }
 }

@@ -11,6 +11,11 @@ function secondsInWords(seconds) {
   return `${Math.round(seconds / 60)} min`
 }
 
+/** '35 ms' or '1.2 s', on one line. */
+export function durationInWords(ms) {
+  return ms < 1000 ? `${Math.ceil(ms)}\u00a0ms` : `${(ms / 1000).toFixed(1)}\u00a0s`
+}
+
 /** One line about a load in progress: bytes, speed, time left. */
 export function progressInWords({ phase, loaded, total, rate, secondsLeft }) {
   if (phase === 'headers' || total === 0) return 'Reading what the model is …'
@@ -36,7 +41,7 @@ export function parametersInWords(parameters) {
 export function measuresInWords({ decodeTokens, decodeMs, prefillMs, prefillTokens }) {
   const parts = [decodeTokens === 1 ? '1 token' : `${decodeTokens} tokens`]
   if (decodeMs > 0) parts.push(`${(decodeTokens / decodeMs * 1000).toFixed(0)} tokens/s`)
-  if (prefillTokens > 0) parts.push(`${prefillTokens} prompt tokens in ${Math.ceil(prefillMs)} ms`)
+  if (prefillTokens > 0) parts.push(`${prefillTokens} prompt tokens in ${durationInWords(prefillMs)}`)
   return parts.join(' · ')
 }
 

@@ -16,6 +16,9 @@ const ASK = `const example = [...document.querySelectorAll('#examples button')].
   example.click()`
 const IS_ANSWERED = "return document.querySelector('.message.assistant:not(.streaming)')?.querySelector(':scope > .text').textContent"
 
+// By the clock: a window that nobody sees may draw no frames, and Puppeteer's own way of waiting counts frames.
+const PATIENCE = { polling: 100, timeout: 60_000 }
+
 let site
 
 before(async () => {
@@ -23,24 +26,24 @@ before(async () => {
 })
 after(() => site?.close())
 
-it('answers a sum in Firefox, with threads', { timeout: 120_000 }, async () => {
+it('answers a sum in Firefox, with threads', { timeout: 180_000 }, async () => {
   const browser = await launchFirefox()
   try {
     const page = await browser.newPage()
     await page.goto(site.url)
-    await page.waitForFunction(new Function(IS_READY))
+    await page.waitForFunction(new Function(IS_READY), PATIENCE)
     const { problem, rung } = await page.evaluate(new Function(STATE))
     assert.equal(problem, null)
     assert.match(rung, /\(simd\)/)
     await page.evaluate(new Function(ASK))
-    const answer = await page.waitForFunction(new Function(IS_ANSWERED))
+    const answer = await page.waitForFunction(new Function(IS_ANSWERED), PATIENCE)
     assert.equal(await answer.jsonValue(), ANSWER)
   } finally {
     await browser.close()
   }
 })
 
-it('answers a sum in WebKit, on whatever rung it allows', { timeout: 120_000 }, async () => {
+it('answers a sum in WebKit, on whatever rung it allows', { timeout: 180_000 }, async () => {
   const page = await launchWebKit()
   try {
     await page.goto(site.url)
