@@ -44,7 +44,7 @@ const char* qw_error_message(void);
 
 /* `options`: JSON object; every key may be left out:
  *   "parts":          "model" (default), "tokenizer" (no weights are read) or "headers" (config and tensor headers, for qw_inspect)
- *   "dtype":          "auto" or "exact" (both: weights as stored, float32 arithmetic)
+ *   "dtype":          "auto" or "exact" (both: weights as stored, float32 arithmetic), "q8" or "q4" (made while loading; see core/quant/panel.h)
  *   "kv":             "auto" or "f32"
  *   "context_length": tokens, 1 … 2^24; default min(max_position_embeddings, 4096)
  *   "threads":        1 …; clamped to the pool that the module was started with

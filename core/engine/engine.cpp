@@ -34,8 +34,9 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads"}));
   std::string parts = "model", dtype = "auto", kv = "auto";
   QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
-  QW_TRY(one_of(fields, "dtype", {"auto", "exact"}, &dtype));
+  QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4"}, &dtype));
   QW_TRY(one_of(fields, "kv", {"auto", "f32"}, &kv));
+  options->dtype = dtype == "q8" ? Loader::DType::kQ8 : dtype == "q4" ? Loader::DType::kQ4 : Loader::DType::kExact;
   options->parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
   QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
@@ -125,7 +126,7 @@ Status Engine::info(std::string* json) const {
                  {"vocab_size", c.vocab_size},
                  {"max_position_embeddings", c.max_position_embeddings},
                  {"context_length", context_length_},
-                 {"dtype", "exact"},
+                 {"dtype", options_.dtype == Loader::DType::kQ8 ? "q8" : options_.dtype == Loader::DType::kQ4 ? "q4" : "exact"},
                  {"kv", "f32"},
                  {"stored_dtypes", dtypes},
                  {"weight_bytes", model_.weights.memory.size()},

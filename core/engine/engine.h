@@ -15,6 +15,7 @@ struct EngineOptions {
   Loader::Parts parts = Loader::Parts::kModel;
   int64_t context_length = 0;  // 0: min(max_position_embeddings, 4096)
   int64_t threads = 1;
+  Loader::DType dtype = Loader::DType::kExact;
 };
 Status parse_engine_options(std::string_view json, EngineOptions* options);
 Status parse_sampling_options(std::string_view json, SamplingOptions* options);
@@ -22,7 +23,7 @@ Status parse_sampling_options(std::string_view json, SamplingOptions* options);
 class Engine {
  public:
   explicit Engine(const EngineOptions& options)
-      : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.parts, &model_) {}
+      : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.parts, options.dtype, pool_, &model_) {}
 
   Loader& loader() { return loader_; }
 

@@ -31,7 +31,7 @@ Status read_chat_templates(const Json& tokenizer_config, const std::string& file
 
 }  // namespace
 
-Loader::Loader(Parts parts, Model* model) : parts_(parts), model_(model) {
+Loader::Loader(Parts parts, DType dtype, ThreadPool& pool, Model* model) : parts_(parts), dtype_(dtype), pool_(pool), model_(model) {
   const bool tokenizer_only = parts == Parts::kTokenizer;
   if (!tokenizer_only) ask(Role::kConfig, "config.json", /*optional=*/false);
   if (parts != Parts::kHeaders) {
@@ -125,7 +125,7 @@ Status Loader::answer(const Pending& pending, std::span<const char> bytes, int64
     case Role::kPrefix: return read_prefix(want, bytes, file_size);
     case Role::kHeader: return parse_safetensors_header(bytes, want.file, file_size, &model_->tensors);
     case Role::kIndex: return read_index(want, bytes);
-    case Role::kRows: return copy_rows(pending, bytes);
+    case Role::kRows: return take_rows(pending, bytes);
     default: return parse_text_file(pending, bytes);
   }
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/thread_pool.h"
 #include "core/files/safetensors.h"
 #include "core/model/config.h"
 #include "core/model/weights.h"
@@ -33,7 +34,10 @@ class Loader {
  public:
   enum class Parts { kModel, kTokenizer, kHeaders };
 
-  Loader(Parts parts, Model* model);
+  // What matrices become in memory: kept as stored, or made to q8 or q4 while they arrive.
+  enum class DType { kExact, kQ8, kQ4 };
+
+  Loader(Parts parts, DType dtype, ThreadPool& pool, Model* model);
 
   struct Want {
     std::string file;
@@ -80,9 +84,14 @@ class Loader {
   Status find_tensors(std::vector<const TensorInfo*>* found);
   Status place_weights(const std::vector<const TensorInfo*>& found);
   void plan_runs(const std::vector<const TensorInfo*>& found);
-  Status copy_rows(const Pending& pending, std::span<const char> bytes);
+  Format format_of(const WeightSlot& slot, const TensorInfo& tensor) const;
+  Status take_rows(const Pending& pending, std::span<const char> bytes);
+  Status take_piece(const Piece& piece, const char* bytes, const std::string& file);
+  void make_panels(const Piece& piece, const void* stored, const FormatInfo& format);
 
   Parts parts_;
+  DType dtype_;
+  ThreadPool& pool_;
   Model* model_;
   bool loaded_ = false, failed_ = false;
   uint32_t next_id_ = 1;
@@ -95,7 +104,8 @@ class Loader {
   bool has_vocab_ = false, has_merges_ = false;
   std::map<std::string, std::string> weight_map_;  // of a sharded model
   std::vector<WeightSlot> slots_;
-  std::vector<void*> places_;                      // beside slots_
+  std::vector<const TensorInfo*> tensors_;         // beside slots_: where they stand in the files
+  std::vector<void*> places_;                      // beside slots_: where they go
   bool planned_ = false;
 };
 

@@ -3,13 +3,14 @@
 #include <cstring>
 
 #include "core/engine/load.h"
+#include "core/quant/panel.h"
 
 namespace qwasm {
 
 namespace {
 
 constexpr int64_t kRun = 8 << 20;   // bytes of one want, about
-constexpr int64_t kRowGrain = 4;    // runs begin and end at multiples of four rows, the unit in which rows can be repacked
+constexpr int64_t kRowGrain = kPanelRows;  // runs begin and end at whole panels
 constexpr int64_t kAlignment = 64;
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -54,25 +55,30 @@ Status Loader::find_tensors(std::vector<const TensorInfo*>* found) {
   return {};
 }
 
+Format Loader::format_of(const WeightSlot& slot, const TensorInfo& tensor) const {
+  if (slot.vector) return Format::kF32;
+  return dtype_ == DType::kQ8 ? Format::kQ8 : dtype_ == DType::kQ4 ? Format::kQ4 : tensor.format->format;
+}
+
 // All weights stand in one allocation: memory grows once, and its size is known before the first byte is fetched.
 Status Loader::place_weights(const std::vector<const TensorInfo*>& found) {
   Weights& weights = model_->weights;
   std::vector<uint64_t> offsets;
   uint64_t total = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
-    const Format format = slots_[i].vector ? Format::kF32 : found[i]->format->format;
-    const auto bytes = static_cast<uint64_t>(bytes_of(format, slots_[i].rows * slots_[i].columns));
+    const auto bytes = static_cast<uint64_t>(matrix_bytes(format_of(slots_[i], *found[i]), slots_[i].rows, slots_[i].columns));
     offsets.push_back(total);
     total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     weight_bytes_ += found[i]->end - found[i]->begin;
   }
+  tensors_ = found;
   QW_TRY(weights.memory.allocate(total, "weights"));
   for (size_t i = 0; i < slots_.size(); ++i) {
     const WeightSlot& slot = slots_[i];
     uint8_t* place = weights.memory.data() + offsets[i];
     places_.push_back(place);
     if (slot.vector) *slot.vector = reinterpret_cast<float*>(place);
-    if (slot.matrix) *slot.matrix = {place, found[i]->format->format, slot.rows, slot.columns};
+    if (slot.matrix) *slot.matrix = {place, format_of(slot, *found[i]), slot.rows, slot.columns};
   }
   if (model_->config.tie_word_embeddings) weights.lm_head = weights.embed_tokens;
   return {};
@@ -106,27 +112,45 @@ void Loader::plan_runs(const std::vector<const TensorInfo*>& found) {
   }
 }
 
-// Files do not promise alignment: a matrix is copied to its place first, a vector to an aligned copy, and looked at there.
-Status Loader::copy_rows(const Pending& pending, std::span<const char> bytes) {
-  std::vector<uint32_t> aligned;
-  for (const Piece& piece : pending.pieces) {
-    const WeightSlot& slot = slots_[piece.slot];
-    const FormatInfo& format = *model_->tensors.find(slot.name)->second.format;
-    const auto size = static_cast<size_t>(bytes_of(format.format, piece.count));
-    void* stored = static_cast<char*>(places_[piece.slot]) + bytes_of(format.format, piece.first);
-    if (slot.vector) {
-      aligned.resize(static_cast<size_t>(piece.count));  // room for float32, the widest
-      stored = aligned.data();
-    }
-    std::memcpy(stored, bytes.data() + piece.offset, size);
-    const int64_t bad = format.find_not_finite(stored, piece.count);
-    if (bad >= 0) {
-      return error(Code::kNotFinite, "%s: tensor %s: element %lld is NaN or infinite", pending.want.file.c_str(), slot.name.c_str(),
-                   static_cast<long long>(piece.first + bad));
-    }
-    if (slot.vector) format.decode(stored, piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
-  }
+Status Loader::take_rows(const Pending& pending, std::span<const char> bytes) {
+  for (const Piece& piece : pending.pieces) QW_TRY(take_piece(piece, bytes.data() + piece.offset, pending.want.file));
   return {};
+}
+
+// Files do not promise alignment: what is kept as stored is copied to its place and looked at there, the rest in an aligned copy.
+Status Loader::take_piece(const Piece& piece, const char* bytes, const std::string& file) {
+  const WeightSlot& slot = slots_[piece.slot];
+  const TensorInfo& tensor = *tensors_[piece.slot];
+  const FormatInfo& format = *tensor.format;
+  const auto size = static_cast<size_t>(bytes_of(format.format, piece.count));
+  const bool kept = slot.matrix && !is_panel(slot.matrix->format);
+  std::vector<uint32_t> aligned(kept ? 0 : (size + 3) / 4);
+  void* stored = kept ? static_cast<char*>(places_[piece.slot]) + bytes_of(format.format, piece.first) : static_cast<void*>(aligned.data());
+  std::memcpy(stored, bytes, size);
+  const int64_t bad = format.find_not_finite(stored, piece.count);
+  if (bad >= 0) {
+    return error(Code::kNotFinite, "%s: tensor %s: element %lld is NaN or infinite", file.c_str(), slot.name.c_str(),
+                 static_cast<long long>(piece.first + bad));
+  }
+  if (slot.vector) format.decode(stored, piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
+  if (slot.matrix && !kept) make_panels(piece, stored, format);
+  return {};
+}
+
+// Pieces begin at a panel's first row, and end at its last or at the matrix's.
+void Loader::make_panels(const Piece& piece, const void* stored, const FormatInfo& format) {
+  const Matrix& matrix = *slots_[piece.slot].matrix;
+  const int64_t columns = matrix.columns, rows = piece.count / columns, first_panel = piece.first / columns / kPanelRows;
+  auto* panels = static_cast<uint8_t*>(places_[piece.slot]) + first_panel * panel_bytes(matrix.format, columns);
+  pool_.run([&](int ith, int nth) {
+    std::vector<float> values(static_cast<size_t>(kPanelRows * columns));
+    const Range range = part(panels_of(rows), ith, nth);
+    for (int64_t p = range.begin; p < range.end; ++p) {
+      const int64_t row = p * kPanelRows, count = std::min(kPanelRows, rows - row);
+      format.decode(static_cast<const char*>(stored) + bytes_of(format.format, row * columns), count * columns, values.data());
+      encode_panel(matrix.format, values.data(), count, columns, panels + p * panel_bytes(matrix.format, columns));
+    }
+  });
 }
 
 }  // namespace qwasm

@@ -3,6 +3,7 @@
 #include "core/kernels/lanes_simd.h"
 
 #define QWASM_LANES lanes_simd
+#include "core/kernels/panel_algorithms.inc"
 #include "core/kernels/algorithms.inc"
 
 namespace qwasm {

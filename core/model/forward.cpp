@@ -14,7 +14,8 @@ Status Forward::prepare() {
   for (Buffer<float>* buffer : {&k_, &v_}) QW_TRY(allocate(*buffer, config_.key_value_size()));
   for (Buffer<float>* buffer : {&gate_, &up_}) QW_TRY(allocate(*buffer, config_.intermediate_size));
   for (Buffer<float>* buffer : {&cos_, &sin_}) QW_TRY(allocate(*buffer, config_.head_dim / 2));
-  return {};
+  if (!is_panel(weights_.embed_tokens.format)) return {};
+  return ops_.prepare_panels(kMaxTokens, std::max({config_.hidden_size, config_.query_size(), config_.intermediate_size}));
 }
 
 Status Forward::reserve_scores(int64_t positions) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/quant/panel.h"
+
 namespace qwasm {
 
 template <typename F>
@@ -18,10 +20,33 @@ void Ops::each(int64_t count, const F& f) {
   });
 }
 
+Status Ops::prepare_panels(int64_t tokens, int64_t columns) {
+  const int64_t blocks = blocks_of(columns);
+  scratch_bytes_ = (panel_scratch_bytes(blocks) + 63) / 64 * 64;
+  QW_TRY(quantized_values_.allocate(static_cast<uint64_t>(tokens * blocks * 64), "quantized activations"));
+  QW_TRY(quantized_scales_.allocate(static_cast<uint64_t>(tokens * blocks), "quantized activations"));
+  QW_TRY(quantized_sums_.allocate(static_cast<uint64_t>(tokens * blocks), "quantized activations"));
+  return scratch_.allocate(static_cast<uint64_t>(threads() * scratch_bytes_), "expanded panels");
+}
+
+void Ops::quantize(const float* x, int64_t tokens, int64_t columns) {
+  quantized_ = {quantized_values_.data(), quantized_scales_.data(), quantized_sums_.data(), blocks_of(columns)};
+  each(tokens, [&](int64_t t) { kernels_.quantize(quantized_, t, x + t * columns, columns); });
+}
+
 void Ops::matmul(std::initializer_list<Product> products, const float* x, int64_t tokens) {
+  const Matrix& first = products.begin()->w;
+  if (is_panel(first.format)) quantize(x, tokens, first.columns);
   pool_.run([&](int ith, int nth) {
     for (const Product& product : products) {
       const Matrix& w = product.w;
+      if (is_panel(w.format)) {
+        const Range panels = part(panels_of(w.rows), ith, nth);
+        const auto matmul = w.format == Format::kQ8 ? kernels_.matmul_q8 : kernels_.matmul_q4;
+        matmul(product.y, w.rows, w.rows, static_cast<const uint8_t*>(w.data), quantized_, panels.begin, panels.end, tokens,
+               scratch_.data() + ith * scratch_bytes_);
+        continue;
+      }
       const Range rows = part(w.rows, ith, nth, /*grain=*/4);
       kernels_.matmul[static_cast<int>(w.format)](product.y, w.rows, w.data, x, w.columns, rows.begin, rows.end, tokens);
     }
@@ -46,10 +71,15 @@ void Ops::silu_mul(float* gate, const float* up, int64_t tokens, int64_t n) {
 }
 
 void Ops::embed(float* x, const Matrix& embed_tokens, const int32_t* ids, int64_t tokens) {
-  const FormatInfo& format = format_info(embed_tokens.format);
-  const int64_t n = embed_tokens.columns, row_bytes = bytes_of(embed_tokens.format, n);
+  const Format format = embed_tokens.format;
+  const auto* table = static_cast<const uint8_t*>(embed_tokens.data);
+  const int64_t n = embed_tokens.columns;
   for (int64_t t = 0; t < tokens; ++t) {
-    format.decode(static_cast<const uint8_t*>(embed_tokens.data) + ids[t] * row_bytes, n, x + t * n);
+    if (is_panel(format)) {
+      decode_panel_row(format, table, ids[t], n, x + t * n);
+    } else {
+      format_info(format).decode(table + ids[t] * bytes_of(format, n), n, x + t * n);
+    }
   }
 }
 

@@ -18,11 +18,14 @@ class Ops {
  public:
   Ops(const Kernels& kernels, ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
 
+  // Memory for activations as panels want them: up to `tokens` tokens of up to `columns` values.
+  Status prepare_panels(int64_t tokens, int64_t columns);
+
   struct Product {
     float* y;         // (tokens, w.rows)
     const Matrix& w;
   };
-  // y = x · wᵀ for each product; x (tokens, columns). Products that read the same x share one pass over the threads.
+  // y = x · wᵀ for each product; x (tokens, columns). Products of one call share x, its quantization and one pass over the threads.
   void matmul(std::initializer_list<Product> products, const float* x, int64_t tokens);
 
   // x (tokens, n) += y (tokens, n)
@@ -54,8 +57,17 @@ class Ops {
   template <typename F>
   void each(int64_t count, const F& f);
 
+  // Fills quantized_ from x (tokens, columns).
+  void quantize(const float* x, int64_t tokens, int64_t columns);
+
   const Kernels& kernels_;
   ThreadPool& pool_;
+  QuantizedTokens quantized_{};  // in the three buffers below
+  Buffer<int16_t> quantized_values_;
+  Buffer<float> quantized_scales_;
+  Buffer<int32_t> quantized_sums_;
+  Buffer<uint8_t> scratch_;  // (threads, scratch_bytes_)
+  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace qwasm

@@ -11,7 +11,7 @@
 
 namespace qwasm {
 
-// A (rows, columns) matrix, row-major, in its storage format.
+// A (rows, columns) matrix: row-major as stored, or panels of rows (quant/panel.h).
 struct Matrix {
   const void* data = nullptr;
   Format format = Format::kF32;
@@ -41,7 +41,7 @@ struct Weights {
 struct WeightSlot {
   std::string name;
   int64_t rows, columns;  // a vector has one column
-  Matrix* matrix;         // kept as stored
+  Matrix* matrix;         // kept as stored, or becomes panels
   const float** vector;   // becomes float32
 };
 

@@ -6,7 +6,10 @@
 
 namespace qwasm {
 
-enum class Format : uint8_t { kF32, kF16, kBF16 };
+// F32, F16 and BF16 stand in files and in memory as rows; Q8 and Q4 are made while loading, as panels of rows (quant/panel.h).
+enum class Format : uint8_t { kF32, kF16, kBF16, kQ8, kQ4 };
+
+inline bool is_panel(Format format) { return format == Format::kQ8 || format == Format::kQ4; }
 
 struct FormatInfo {
   Format format;
@@ -18,6 +21,7 @@ struct FormatInfo {
   int64_t (*find_not_finite)(const void* blocks, int64_t count);
 };
 
+// Of a format that stands in files.
 const FormatInfo& format_info(Format format);
 
 // The format of that safetensors name, or null.

@@ -56,7 +56,14 @@ void Sampler::keep_top_p_and_min_p() {
   weights_.resize(kept);
 }
 
+int32_t Sampler::largest(const float* logits) const {
+  int32_t best = allowed_.front();
+  for (const int32_t id : allowed_) best = logits[id] > logits[best] ? id : best;
+  return best;
+}
+
 int32_t Sampler::draw(const float* logits, std::span<const int32_t> sequence) {
+  if (options_.temperature == 0 && options_.repetition_penalty == 1) return largest(logits);
   candidates_.clear();
   for (const int32_t id : allowed_) candidates_.push_back({logits[id], id});
   penalize(sequence);

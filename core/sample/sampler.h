@@ -36,6 +36,7 @@ class Sampler {
     float logit;
     int32_t id;
   };
+  int32_t largest(const float* logits) const;
   void penalize(std::span<const int32_t> sequence);
   void keep_top_k();
   void keep_top_p_and_min_p();

@@ -54,7 +54,7 @@ const GENERATE = {
 const TABLES = {
   loadModel: {
     ...SOURCE,
-    dtype: oneOf('auto', 'exact'),
+    dtype: oneOf('auto', 'exact', 'q8', 'q4'),
     contextLength: is((v) => whole(v) && v >= 1 && v <= 2 ** 24, 'a whole number from 1 to 16777216'),
     kv: oneOf('auto', 'f32'),
     threads: positive,

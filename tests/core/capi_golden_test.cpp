@@ -1,4 +1,5 @@
 // Every golden model through the C ABI: logits and greedy tokens of Hugging Face transformers.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -68,6 +69,37 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+class QuantizedDemo : public testing::TestWithParam<const char*> {};
+
+// Near the exact logits (the likeliest token mostly the same), and the same bits in every build.
+TEST_P(QuantizedDemo, StaysNearTransformersWithTheSameBitsEverywhere) {
+  const std::string dtype = GetParam();
+  const Engine engine = must_load(golden_folder("demo"), R"({"threads": 2, "dtype": ")" + dtype + "\"}");
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(info_of(engine.get())["dtype"], dtype);
+  const auto tensors = read_safetensors(read_file(golden_path("demo") + "/golden.safetensors"));
+  Json bits = read_json("tests/golden/logit-bits.json")["demo " + dtype];
+  int same = 0, positions = 0;
+  const Json golden = read_json(golden_path("demo") + "/golden.json");
+  for (const Json& test : golden["cases"]) {
+    Sequence sequence(engine);
+    const auto name = test["name"].get<std::string>();
+    const Ids ids = test["ids"].get<Ids>();
+    const Floats expected = floats_of(tensors.at(name + ".logits")), actual = sequence.logits(ids, static_cast<int>(ids.size()));
+    ASSERT_EQ(actual.size(), expected.size());
+    EXPECT_EQ(bits_of(actual), bits[name]) << "demo " << dtype << " " << name;
+    for (size_t at = 0; at < actual.size(); at += 2048, ++positions) {
+      const auto likeliest = [&](const Floats& logits) { return std::max_element(logits.begin() + at, logits.begin() + at + 2048) - logits.begin(); };
+      same += likeliest(actual) == likeliest(expected);
+    }
+    // Slices change nothing here either.
+    EXPECT_EQ(bits_of(Sequence(engine).logits(ids, static_cast<int>(ids.size()), 7)), bits_of(actual)) << name;
+  }
+  EXPECT_GE(same, positions * (dtype == "q8" ? 0.97 : 0.85)) << same << " of " << positions;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QuantizedDemo, testing::Values("q8", "q4"));
 
 TEST(DemoModel, SpeaksTheTextOfTransformersPieceByPiece) {
   const Engine engine = must_load(golden_folder("demo"));

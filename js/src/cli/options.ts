@@ -41,7 +41,7 @@ const OPTIONS = {
   'repetition-penalty': { type: 'number', value: 'R', help: '1 is off', of: RUN },
   seed: { type: 'number', value: 'S', help: 'the same seed gives the same tokens', of: RUN },
   stop: { type: 'list', value: 'TEXT', help: 'ends the answer there; may be given several times', of: RUN },
-  dtype: { type: 'string', value: 'NAME', help: 'auto or exact (weights as stored, float32 arithmetic)', of: RUN },
+  dtype: { type: 'string', value: 'NAME', help: 'auto or exact (weights as stored, float32 arithmetic), q8 or q4 (smaller and faster)', of: RUN },
   threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN },
   variant: { type: 'string', value: 'NAME', help: 'forces a module: simd or simd-single', of: RUN },
   context: {

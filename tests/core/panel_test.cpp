@@ -1,0 +1,235 @@
+// q8 and q4: the layout of panels, the quality of their scales, and the kernels that multiply them.
+#include "core/quant/panel.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/half.h"
+#include "core/base/rng.h"
+#include "core/kernels/kernels.h"
+
+namespace qwasm {
+namespace {
+
+using Floats = std::vector<float>;
+
+// Near enough to normal: the sum of four uniform numbers.
+Floats random_floats(int64_t count, uint64_t seed, double scale = 1) {
+  Rng rng(seed);
+  Floats values(static_cast<size_t>(count));
+  for (float& v : values) v = static_cast<float>((rng.uniform() + rng.uniform() + rng.uniform() + rng.uniform() - 2) * scale);
+  return values;
+}
+
+// A matrix as panels.
+struct Panels {
+  Panels(Format format, const Floats& weights, int64_t rows, int64_t columns)
+      : format(format), rows(rows), columns(columns), bytes(static_cast<size_t>(matrix_bytes(format, rows, columns))) {
+    for (int64_t p = 0; p < panels_of(rows); ++p) {
+      encode_panel(format, weights.data() + p * kPanelRows * columns, std::min(kPanelRows, rows - p * kPanelRows), columns,
+                   bytes.data() + p * panel_bytes(format, columns));
+    }
+  }
+  Floats row(int64_t r) const {
+    Floats values(static_cast<size_t>(columns));
+    decode_panel_row(format, bytes.data(), r, columns, values.data());
+    return values;
+  }
+  Format format;
+  int64_t rows, columns;
+  std::vector<uint8_t> bytes;
+};
+
+TEST(Half, EncodesEveryFloat16ToItselfAndRoundsTiesToEven) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    if ((bits & 0x7c00) == 0x7c00) continue;
+    ASSERT_EQ(f32_to_f16(f16_to_f32(static_cast<uint16_t>(bits))), bits);
+  }
+  for (uint16_t bits = 0; bits < 0x7bff; ++bits) {  // half way between neighbours
+    const auto next = static_cast<uint16_t>(bits + 1);
+    const float middle = (f16_to_f32(bits) + f16_to_f32(next)) / 2;
+    ASSERT_EQ(f32_to_f16(middle), bits % 2 == 0 ? bits : next) << bits;
+    ASSERT_EQ(f32_to_f16(std::nextafter(middle, 1e9f)), next) << bits;
+    ASSERT_EQ(f32_to_f16(std::nextafter(middle, -1e9f)), bits) << bits;
+  }
+  EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);
+  EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);
+  EXPECT_EQ(f32_to_f16(-1e30f), 0xfc00);
+}
+
+TEST(Panel, HoldsEachWeightWhereTheSpecificationSays) {
+  // Row 6, column 21 of a block: the second group of rows, j = 5 in q8; the high half of j = 1 in q4.
+  Floats weights(8 * 32);
+  weights[6 * 32 + 21] = 127;
+  const Panels q8(Format::kQ8, weights, 8, 32), q4(Format::kQ4, weights, 8, 32);
+  EXPECT_EQ(q8.bytes[32 * 5 + 16 + 4 * 2 + 1], 127);
+  EXPECT_EQ(q4.bytes[32 * 1 + 16 + 4 * 2 + 1] & 15, 8) << "another weight, which is 0";
+  EXPECT_NE(q4.bytes[32 * 1 + 16 + 4 * 2 + 1] >> 4, 8);
+  EXPECT_EQ(q8.bytes[256 + 2 * 6] | q8.bytes[256 + 2 * 6 + 1] << 8, f32_to_f16(1));
+  EXPECT_FLOAT_EQ(q8.row(6)[21], 127);
+  EXPECT_NEAR(q4.row(6)[21], 127, 0.1);
+}
+
+TEST(Panel, DecodesWithinHalfAStepOfEachWeight) {
+  for (const Format format : {Format::kQ8, Format::kQ4}) {
+    for (const int64_t rows : {1, 7, 8, 9, 20}) {
+      for (const int64_t columns : {1, 31, 32, 33, 60, 96}) {
+        const Floats weights = random_floats(rows * columns, static_cast<uint64_t>(rows + columns), 0.1);
+        const Panels panels(format, weights, rows, columns);
+        for (int64_t r = 0; r < rows; ++r) {
+          const Floats decoded = panels.row(r);
+          for (int64_t b = 0; b < columns; b += 32) {
+            float largest = 0;
+            for (int64_t i = b; i < std::min(b + 32, columns); ++i) largest = std::max(largest, std::fabs(weights[static_cast<size_t>(r * columns + i)]));
+            for (int64_t i = b; i < std::min(b + 32, columns); ++i) {
+              const float error = std::fabs(decoded[static_cast<size_t>(i)] - weights[static_cast<size_t>(r * columns + i)]);
+              ASSERT_LE(error, largest * (format == Format::kQ8 ? 0.0045f : 0.18f)) << rows << " " << columns << " " << r << " " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Panel, SearchesItsScalesForLessErrorThanTheLargestWeightGives) {
+  const int64_t columns = 32 * 200;
+  const Floats weights = random_floats(8 * columns, 3, 0.05);
+  const Panels panels(Format::kQ4, weights, 8, columns);
+  double searched = 0, plain = 0;
+  for (int64_t r = 0; r < 8; ++r) {
+    const Floats decoded = panels.row(r);
+    for (int64_t b = 0; b < columns; b += 32) {
+      float extreme = 0;
+      const float* w = weights.data() + r * columns + b;
+      for (int i = 0; i < 32; ++i) extreme = std::fabs(w[i]) > std::fabs(extreme) ? w[i] : extreme;
+      const float scale = extreme / -8;
+      for (int i = 0; i < 32; ++i) {
+        const float q = std::clamp(std::nearbyint(w[i] / scale), -8.0f, 7.0f);
+        plain += std::pow(w[i] - q * scale, 2);
+        searched += std::pow(w[i] - decoded[static_cast<size_t>(b + i)], 2);
+      }
+    }
+  }
+  EXPECT_LT(searched, 0.9 * plain);
+}
+
+TEST(Panel, KeepsZerosAndTinyAndHugeWeights) {
+  for (const Format format : {Format::kQ8, Format::kQ4}) {
+    for (const float size : {0.0f, 1e-30f, 1e-7f, 1.0f, 1e4f}) {
+      const Panels panels(format, Floats(32, size), 1, 32);
+      for (const float value : panels.row(0)) EXPECT_NEAR(value, size, size * 0.01f + 1e-7f);
+    }
+  }
+}
+
+struct Quantized {
+  Quantized(const Kernels& kernels, const Floats& x, int64_t tokens, int64_t columns)
+      : blocks(blocks_of(columns)), values(static_cast<size_t>(tokens * blocks * 64)), scales(static_cast<size_t>(tokens * blocks)), sums(scales.size()) {
+    view = {values.data(), scales.data(), sums.data(), blocks};
+    for (int64_t t = 0; t < tokens; ++t) kernels.quantize(view, t, x.data() + t * columns, columns);
+  }
+  double value(int64_t token, int64_t column) const {
+    const int64_t block = token * blocks + column / 32, k = column % 32;
+    return static_cast<double>(scales[static_cast<size_t>(block)]) * 0x1p-112 * values[static_cast<size_t>(block * 64 + k / 4 * 8 + k % 4)];
+  }
+  int64_t blocks;
+  std::vector<int16_t> values;
+  Floats scales;
+  std::vector<int32_t> sums;
+  QuantizedTokens view;
+};
+
+TEST(Quantize, RoundsActivationsToAHundredAndTwentySeventhOfTheirLargest) {
+  for (const int64_t columns : {1, 31, 32, 33, 100}) {
+    const Floats x = random_floats(2 * columns, 4, 5);
+    const Quantized scalar(scalar_kernels(), x, 2, columns), simd(simd_kernels(), x, 2, columns);
+    EXPECT_EQ(scalar.values, simd.values);
+    EXPECT_EQ(scalar.scales, simd.scales);
+    EXPECT_EQ(scalar.sums, simd.sums);
+    for (int64_t t = 0; t < 2; ++t) {
+      for (int64_t i = 0; i < columns; ++i) ASSERT_NEAR(scalar.value(t, i), x[static_cast<size_t>(t * columns + i)], 10 / 127.0 / 2);
+    }
+  }
+}
+
+Floats multiply(const Kernels& kernels, const Panels& w, const Quantized& x, int64_t tokens, int64_t cut) {
+  Floats y(static_cast<size_t>(tokens * w.rows), std::numeric_limits<float>::quiet_NaN());
+  std::vector<double> scratch(static_cast<size_t>(panel_scratch_bytes(x.blocks)) / 8 + 2);
+  const auto matmul = w.format == Format::kQ8 ? kernels.matmul_q8 : kernels.matmul_q4;
+  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, 0, cut, tokens, scratch.data());
+  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, cut, panels_of(w.rows), tokens, scratch.data());
+  return y;
+}
+
+void expect_same_bits(const Floats& a, const Floats& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(std::bit_cast<uint32_t>(a[i]), std::bit_cast<uint32_t>(b[i])) << i << ": " << a[i] << ", " << b[i];
+}
+
+TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
+  for (const Format format : {Format::kQ8, Format::kQ4}) {
+    for (const int64_t columns : {1, 31, 32, 33, 64, 100}) {
+      for (const int64_t rows : {1, 3, 4, 5, 8, 9, 12, 17}) {
+        const Panels w(format, random_floats(rows * columns, 5), rows, columns);
+        for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
+          const Floats x = random_floats(tokens * columns, 6);
+          const Quantized quantized(scalar_kernels(), x, tokens, columns);
+          const Floats found = multiply(scalar_kernels(), w, quantized, tokens, panels_of(rows) / 2);
+          for (int64_t r = 0; r < rows; ++r) {
+            const Floats row = w.row(r);
+            for (int64_t t = 0; t < tokens; ++t) {
+              double sum = 0, size = 0;
+              for (int64_t k = 0; k < columns; ++k) {
+                const double product = row[static_cast<size_t>(k)] * quantized.value(t, k);
+                sum += product;
+                size += std::fabs(product);
+              }
+              ASSERT_NEAR(found[static_cast<size_t>(t * rows + r)], sum, 1e-6 * size) << rows << " x " << columns << ", " << tokens << " tokens";
+            }
+          }
+          expect_same_bits(found, multiply(simd_kernels(), w, quantized, tokens, 0));
+        }
+      }
+    }
+  }
+}
+
+TEST(PanelMatMul, GivesTheSameBitsForOneTokenAsForMany) {
+  const int64_t rows = 20, columns = 300, tokens = 7;
+  const Floats x = random_floats(tokens * columns, 7);
+  for (const Format format : {Format::kQ8, Format::kQ4}) {
+    const Panels w(format, random_floats(rows * columns, 8), rows, columns);
+    for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels()}) {
+      const Floats together = multiply(*kernels, w, Quantized(*kernels, x, tokens, columns), tokens, 1);
+      Floats apart;
+      for (int64_t t = 0; t < tokens; ++t) {
+        const Floats token(x.begin() + t * columns, x.begin() + (t + 1) * columns);
+        const Floats y = multiply(*kernels, w, Quantized(*kernels, token, 1, columns), 1, 1);
+        apart.insert(apart.end(), y.begin(), y.end());
+      }
+      expect_same_bits(together, apart);
+    }
+  }
+}
+
+TEST(PanelMatMul, IsExactAtTheExtremesOfItsValues) {
+  // Every product at its largest: integer sums must not overflow.
+  const int64_t columns = 64;
+  for (const Format format : {Format::kQ8, Format::kQ4}) {
+    for (const float sign : {1.0f, -1.0f}) {
+      const Panels w(format, Floats(8 * columns, 3.0f), 8, columns);
+      const Quantized x(scalar_kernels(), Floats(columns, sign * 2), 1, columns);
+      for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels()}) {
+        for (const float y : multiply(*kernels, w, x, 1, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qwasm
