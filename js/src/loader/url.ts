@@ -93,7 +93,7 @@ class WholeBody {
     try {
       if (!this.#reader) await this.#open()
       const reader = this.#reader!
-      this.#position += await reader.skip(offset - this.#position)
+      this.#position += await reader.discard(offset - this.#position)
       const bytes = length === 0 ? await reader.takeAll(receiver) : await reader.take(length, receiver)
       this.#position += bytes.length
       return { bytes, fileSize: -1, status: 200 }
@@ -169,10 +169,10 @@ class BodyReader {
     return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())
   }
 
-  async skip(length: number): Promise<number> {
-    let skipped = 0
-    for (let part; skipped < length && (part = await this.#next(length - skipped));) skipped += part.length
-    return skipped
+  async discard(length: number): Promise<number> {
+    let discarded = 0
+    for (let part; discarded < length && (part = await this.#next(length - discarded));) discarded += part.length
+    return discarded
   }
 
   cancel(): void {
