@@ -2,6 +2,7 @@
 #include "core/quant/panel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -19,6 +20,22 @@ struct Quantized {
   uint16_t scale;
 };
 
+// Adding it leaves the nearest whole number (ties to even) in a float's low bits, for |x| < 2^22.
+constexpr float kRound = 0x1.8p23f;
+
+// The weight of the largest magnitude; the positive one on ties.
+float find_extreme(const float* w) {
+  float lowest[4] = {}, highest[4] = {};
+  for (int i = 0; i < kBlock; i += 4) {
+    for (int lane = 0; lane < 4; ++lane) {
+      lowest[lane] = w[i + lane] < lowest[lane] ? w[i + lane] : lowest[lane];
+      highest[lane] = w[i + lane] > highest[lane] ? w[i + lane] : highest[lane];
+    }
+  }
+  const float low = *std::min_element(lowest, lowest + 4), high = *std::max_element(highest, highest + 4);
+  return -low > high ? low : high;
+}
+
 // Four partial sums each, so that compilers see vectors; the order is the same everywhere.
 struct Fit {
   float wq = 0, qq = 0;  // Σ w q, Σ q²
@@ -28,7 +45,7 @@ Fit fit(const float* w, float inverse, float smallest, float largest, float* q) 
   for (int i = 0; i < kBlock; i += 4) {
     for (int lane = 0; lane < 4; ++lane) {
       const float scaled = w[i + lane] * inverse;
-      float whole = (scaled + 0x1.8p23f) - 0x1.8p23f;  // nearest, ties to even, for |scaled| < 2^22
+      float whole = (scaled + kRound) - kRound;
       whole = whole < smallest ? smallest : whole;
       whole = whole > largest ? largest : whole;
       q[i + lane] = whole;
@@ -43,12 +60,7 @@ Fit fit(const float* w, float inverse, float smallest, float largest, float* q) 
 // largest (Σ w q)² / Σ q² wins. Candidates put the extreme weight at `extreme` + step for each step.
 Quantized quantize(const float* w, Format format) {
   Quantized result{};
-  float lowest = 0, highest = 0;
-  for (int i = 0; i < kBlock; ++i) {
-    lowest = w[i] < lowest ? w[i] : lowest;
-    highest = w[i] > highest ? w[i] : highest;
-  }
-  const float extreme = -lowest > highest ? lowest : highest;
+  const float extreme = find_extreme(w);
   if (extreme == 0) return result;
   const bool q4 = format == Format::kQ4;
   const float smallest = q4 ? -8 : -127, largest = q4 ? 7 : 127;
@@ -71,20 +83,21 @@ Quantized quantize(const float* w, Format format) {
   if (scale == 0) return Quantized{};
   // With the scale fixed (and rounded to float16), each weight takes its nearest value.
   fit(w, std::isfinite(1 / scale) ? 1 / scale : best_inverse, smallest, largest, q);
-  for (int i = 0; i < kBlock; ++i) result.values[i] = static_cast<int8_t>(q[i]);
+  for (int i = 0; i < kBlock; ++i) result.values[i] = static_cast<int8_t>(std::bit_cast<uint32_t>(q[i] + kRound));
   return result;
 }
 
+// Four columns of a row stand side by side.
 void put(Format format, const Quantized& block, int64_t row, uint8_t* bytes) {
-  const int64_t place = row / 4 * 16 + row % 4 * 4;
-  for (int column = 0; column < kBlock; ++column) {
-    const int value = block.values[column], c = column % 4;
-    if (format == Format::kQ8) {
-      bytes[column / 4 * 32 + place + c] = static_cast<uint8_t>(value);
-    } else {
-      const int low = column % 16, shift = column < 16 ? 0 : 4;
-      uint8_t& byte = bytes[low / 4 * 32 + place + c];
-      byte = static_cast<uint8_t>((byte & (15 << (4 - shift))) | ((value + 8) << shift));
+  uint8_t* place = bytes + row / 4 * 16 + row % 4 * 4;
+  if (format == Format::kQ8) {
+    for (int j = 0; j < 8; ++j) std::memcpy(place + 32 * j, block.values + 4 * j, 4);
+  } else {
+    for (int j = 0; j < 4; ++j) {
+      for (int c = 0; c < 4; ++c) {
+        const int low = block.values[4 * j + c] + 8, high = block.values[16 + 4 * j + c] + 8;
+        place[32 * j + c] = static_cast<uint8_t>(low | high << 4);
+      }
     }
   }
   std::memcpy(bytes + block_value_bytes(format) + row * 2, &block.scale, 2);
@@ -96,9 +109,13 @@ void encode_panel(Format format, const float* weights, int64_t rows, int64_t col
   for (int64_t b = 0; b < blocks_of(columns); ++b, panel += block_bytes(format)) {
     const int64_t begin = b * kBlockColumns, count = std::min(kBlockColumns, columns - begin);
     for (int64_t row = 0; row < kPanelRows; ++row) {
-      float block[kBlock] = {};
-      if (row < rows) std::copy_n(weights + row * columns + begin, count, block);
-      put(format, quantize(block, format), row, panel);
+      const float* w = weights + row * columns + begin;
+      float filled[kBlock] = {};
+      if (row >= rows || count < kBlockColumns) {
+        if (row < rows) std::copy_n(w, count, filled);
+        w = filled;
+      }
+      put(format, quantize(w, format), row, panel);
     }
   }
 }
