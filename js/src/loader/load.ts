@@ -5,15 +5,15 @@ import type { LoadProgress } from '../types.js'
 import { ProgressMeter } from './progress.js'
 import { checkFileName, foreignContent, type Arrived, type Source } from './source.js'
 
-/** Buffers for ranges, which come by the hundred and are of similar size. */
+const ROOM_STEP = 1 << 20
+
+/** Buffers for ranges, which come by the hundred and differ by some kilobytes: rounded up, one fits all. */
 class Rooms {
-  readonly #free: Uint8Array[] = []
-  #largest = 0
+  #free: Uint8Array[] = []
 
   take(length: number): Uint8Array {
-    this.#largest = Math.max(this.#largest, length)
-    const known = this.#free.findIndex((room) => room.length >= length)
-    return known < 0 ? new Uint8Array(this.#largest) : this.#free.splice(known, 1)[0]!
+    this.#free = this.#free.filter((room) => room.length >= length) // smaller ones would only stay in memory
+    return this.#free.pop() ?? new Uint8Array(Math.ceil(length / ROOM_STEP) * ROOM_STEP)
   }
 
   giveBack(room: Uint8Array): void {
