@@ -128,8 +128,9 @@ int32_t qw_set_sampling(qw_session* session, const char* options);
  * always run) and returns how many tokens were kept. Resets the text decoder. */
 int32_t qw_set_prompt(qw_session* session, const int32_t* ids, size_t count);
 
-/* Runs up to `max_tokens` prompt tokens, 64 at the most; returns how many remain. At 0 the logits of the last token are there. `logits_rows`: for that many
- * trailing tokens of this slice the logits are kept at qw_logits (rows × vocab_size, float32); 0 = none, except the prompt's last token. */
+/* Runs up to `max_tokens` prompt tokens, 64 at the most; returns how many remain. At 0 the logits of the last token are there.
+ * `logits_rows`: for that many trailing tokens of this slice the logits are kept at qw_logits (rows × vocab_size, float32); 0 = none,
+ * except the prompt's last token. */
 int32_t qw_prefill(qw_session* session, int32_t max_tokens, int32_t logits_rows);
 
 /* Draws the next token from the logits, appends it and returns its id; where the previous step's token has not been run yet, runs it first.

@@ -14,6 +14,8 @@ constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kLongestContext = 1 << 24;
 constexpr auto kOptional = Presence::kOptional;
 
+const char* dtype_name(Loader::DType dtype) { return Loader::kDTypeNames[static_cast<int>(dtype)]; }
+
 Status one_of(const Fields& fields, const char* name, std::initializer_list<const char*> choices, std::string* out) {
   QW_TRY(fields.text(name, kOptional, out));
   std::string all;
@@ -36,7 +38,9 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
   QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4"}, &dtype));
   QW_TRY(one_of(fields, "kv", {"auto", "f32"}, &kv));
-  options->dtype = dtype == "q8" ? Loader::DType::kQ8 : dtype == "q4" ? Loader::DType::kQ4 : Loader::DType::kExact;
+  for (const auto choice : {Loader::DType::kExact, Loader::DType::kQ8, Loader::DType::kQ4}) {
+    if (dtype == dtype_name(choice)) options->dtype = choice;
+  }
   options->parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
   QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
@@ -126,7 +130,7 @@ Status Engine::info(std::string* json) const {
                  {"vocab_size", c.vocab_size},
                  {"max_position_embeddings", c.max_position_embeddings},
                  {"context_length", context_length_},
-                 {"dtype", options_.dtype == Loader::DType::kQ8 ? "q8" : options_.dtype == Loader::DType::kQ4 ? "q4" : "exact"},
+                 {"dtype", dtype_name(options_.dtype)},
                  {"kv", "f32"},
                  {"stored_dtypes", dtypes},
                  {"weight_bytes", model_.weights.memory.size()},

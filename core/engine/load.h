@@ -36,6 +36,7 @@ class Loader {
 
   // What matrices become in memory: kept as stored, or made to q8 or q4 while they arrive.
   enum class DType { kExact, kQ8, kQ4 };
+  static constexpr const char* kDTypeNames[] = {"exact", "q8", "q4"};
 
   Loader(Parts parts, DType dtype, ThreadPool& pool, Model* model);
 

@@ -124,7 +124,8 @@ Status Loader::take_piece(const Piece& piece, const char* bytes, const std::stri
   const FormatInfo& format = *tensor.format;
   const auto size = static_cast<size_t>(bytes_of(format.format, piece.count));
   const bool kept = slot.matrix && !is_panel(slot.matrix->format);
-  std::vector<uint32_t> aligned(kept ? 0 : (size + 3) / 4);
+  Buffer<uint8_t> aligned;
+  if (!kept) QW_TRY(aligned.allocate(size, "rows that arrived"));
   void* stored = kept ? static_cast<char*>(places_[piece.slot]) + bytes_of(format.format, piece.first) : static_cast<void*>(aligned.data());
   std::memcpy(stored, bytes, size);
   const int64_t bad = format.find_not_finite(stored, piece.count);

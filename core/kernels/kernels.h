@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/quant/format.h"
+#include "core/quant/panel.h"
 
 namespace qwasm {
 

@@ -48,9 +48,9 @@ async function rendererPids() {
   return processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id)
 }
 
-/** Bytes of a process's own memory: anonymous and shared, without the browser's mapped program files. */
+/** Bytes of a process's own memory: anonymous and shared, without the browser's mapped program files; 0 once a spare one has ended. */
 async function ownMemory(pid) {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => 'RssAnon: 0 kB\nRssShmem: 0 kB')
   const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)[1])
   return (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024
 }

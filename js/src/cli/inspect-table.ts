@@ -45,6 +45,7 @@ function section(title: string, lines: [string, string][]): string {
 const ORDER = [
   'total',
   'active',
+  'read_per_token',
   'embedding',
   'attention',
   'matrices',
