@@ -33,7 +33,7 @@ typedef struct qw_session qw_session; /* one sequence of tokens: its KV cache, s
 /* The version of package.json; JavaScript refuses a module of another version. */
 const char* qw_version(void);
 
-/* The name of the kernels this module runs: "simd" or "scalar". */
+/* The name of the kernels this module runs: "relaxed", "simd" or "scalar". */
 const char* qw_kernels(void);
 
 /* The sentence of the last failure; empty before the first. */
@@ -44,8 +44,10 @@ const char* qw_error_message(void);
 
 /* `options`: JSON object; every key may be left out:
  *   "parts":          "model" (default), "tokenizer" (no weights are read) or "headers" (config and tensor headers, for qw_inspect)
- *   "dtype":          "auto" or "exact" (both: weights as stored, float32 arithmetic), "q8" or "q4" (made while loading; see core/quant/panel.h)
- *   "kv":             "auto" or "f32"
+ *   "dtype":          "exact" (weights as stored, float32 arithmetic), "q8" or "q4" (made while loading; see core/quant/panel.h), or "auto":
+ *                     q8 for up to 1e9 parameters where its weights fit into memory_budget, else q4
+ *   "memory_budget":  bytes that the weights may take; default: no limit
+ *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_row.h), or "auto": f32 where dtype is exact, else f16
  *   "context_length": tokens, 1 … 2^24; default min(max_position_embeddings, 4096)
  *   "threads":        1 …; clamped to the pool that the module was started with
  * NULL on failure (qw_error_message and qw_error_code say why). */

@@ -18,24 +18,41 @@ namespace qwasm {
 
 namespace {
 
-// About 0.1 ms. With 20,000 threads fell asleep in a layer's serial gaps: Qwen3-0.6B in q8 decoded 28 tokens/s, with this 38.
-// Beside a process that keeps one of two cores busy it was 19 and 16, with 400,000 only 11.
+using Word = std::atomic<uint32_t>;
+
+// About 0.1 ms, longer than a layer's serial gaps.
 constexpr int kSpins = 100'000;
 
-void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (word.load(std::memory_order_acquire) != value) return;
+// Parts a thread: enough that a thread whose core is shared leaves little behind.
+constexpr int64_t kPartsPerThread = 8;
+
+// The current work in one word: how many parts it has, and which is taken next. At the end both are the same.
+constexpr uint32_t parts_of(uint32_t word) { return word >> 16; }
+constexpr uint32_t next_of(uint32_t word) { return word & 0xffff; }
+
+// By compare and exchange, as all counting here: with fetch_sub in V8 11.3's baseline code a sleeper missed its wake-up (38 of 10,000
+// rounds under Node 20; none in V8's optimized code, none in Node 24, none this way).
+uint32_t change_by(Word& word, uint32_t difference) {
+  uint32_t value = word.load();
+  while (!word.compare_exchange_weak(value, value + difference)) {
   }
-#ifdef __EMSCRIPTEN__
-  // Emscripten's futex lets the thread that started the module look up every millisecond, so a wake-up that is missed cannot hang it.
-  auto* address = const_cast<std::atomic<uint32_t>*>(&word);
-  while (word.load(std::memory_order_acquire) == value) emscripten_futex_wait(address, value, INFINITY);
-#else
-  word.wait(value, std::memory_order_acquire);
-#endif
+  return value + difference;
 }
 
-void wake_all(std::atomic<uint32_t>& word) {
+// Sleeps unless the word has changed already; `sleepers` tells that somebody must be woken.
+void sleep_while_equal(Word& word, uint32_t value, Word& sleepers) {
+  change_by(sleepers, 1);
+#ifdef __EMSCRIPTEN__
+  // Emscripten's futex lets the thread that started the module look up every millisecond, so a wake-up that is missed cannot hang it.
+  emscripten_futex_wait(&word, value, INFINITY);
+#else
+  word.wait(value);
+#endif
+  change_by(sleepers, ~0u);
+}
+
+void wake_all(Word& word, const Word& sleepers) {
+  if (sleepers.load() == 0) return;
 #ifdef __EMSCRIPTEN__
   emscripten_futex_wake(&word, INT_MAX);
 #else
@@ -52,40 +69,59 @@ struct ThreadPool::Shared {
     pthread_t handle;
   };
 
-  alignas(64) std::atomic<uint32_t> round{0};    // counts calls of run; a change starts the workers
-  alignas(64) std::atomic<uint32_t> running{0};  // workers that have not ended this round
-  Function function = nullptr;                   // null: the workers leave
+  alignas(64) Word work{0};   // see parts_of and next_of
+  alignas(64) Word ended{0};  // parts that are done
+  alignas(64) Word sleeping_workers{0};
+  Word sleeping_caller{0};
+  Function function = nullptr;  // null: the workers leave, one a part
   const void* context = nullptr;
-  int threads = 1;
+  int64_t count = 0;
   Thread started[kMaxThreads];
 
-  void begin(Function f, const void* c) {
+  void begin(int64_t items, uint32_t parts, Function f, const void* c) {
     function = f;
     context = c;
-    running.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
-    round.fetch_add(1, std::memory_order_release);
-    wake_all(round);
+    count = items;
+    ended.store(0);
+    work.store(parts << 16);
+    wake_all(work, sleeping_workers);
   }
 
-  // Counts a worker out; true for the last. By compare and exchange: with fetch_sub in V8 11.3's baseline code the sleeping caller missed
-  // its wake-up (38 of 10,000 rounds under Node 20; none in V8's optimized code, none in Node 24, none this way).
-  bool end_one() {
-    uint32_t left = running.load(std::memory_order_acquire);
-    while (!running.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+  // Takes a part of the current work and does it; false where none is left. What begin() wrote stays until the last part has ended, so
+  // whoever took one reads the right function.
+  bool take_part(int ith, bool* leave) {
+    uint32_t word = work.load();
+    do {
+      if (next_of(word) >= parts_of(word)) return false;
+    } while (!work.compare_exchange_weak(word, word + 1));
+    *leave = function == nullptr;
+    if (*leave) return false;
+    function(context, part(count, next_of(word), parts_of(word)), ith);
+    if (change_by(ended, 1) == parts_of(word)) wake_all(ended, sleeping_caller);
+    return true;
+  }
+
+  void wait_for_work() {
+    uint32_t word = work.load();
+    for (int i = 0; i < kSpins; ++i, word = work.load()) {
+      if (next_of(word) < parts_of(word)) return;
     }
-    return left == 1;
+    sleep_while_equal(work, word, sleeping_workers);
   }
 
-  static void* work(void* argument) {
+  void wait_for_end(uint32_t parts) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (ended.load() == parts) return;
+    }
+    for (uint32_t done; (done = ended.load()) != parts;) sleep_while_equal(ended, done, sleeping_caller);
+  }
+
+  static void* live(void* argument) {
     const Thread& self = *static_cast<Thread*>(argument);
-    Shared& shared = *self.shared;
-    for (uint32_t seen = 0;;) {
-      wait_while_equal(shared.round, seen);
-      seen = shared.round.load(std::memory_order_acquire);
-      if (!shared.function) return nullptr;
-      shared.function(shared.context, self.ith, shared.threads);
-      if (shared.end_one()) wake_all(shared.running);
+    for (bool leave = false; !leave;) {
+      if (!self.shared->take_part(self.ith, &leave) && !leave) self.shared->wait_for_work();
     }
+    return nullptr;
   }
 };
 
@@ -95,22 +131,23 @@ ThreadPool::ThreadPool(int threads) : shared_(new Shared) {
     Shared::Thread& thread = shared_->started[ith];
     thread.shared = shared_.get();
     thread.ith = ith;
-    if (pthread_create(&thread.handle, nullptr, &Shared::work, &thread) != 0) break;
+    if (pthread_create(&thread.handle, nullptr, &Shared::live, &thread) != 0) break;
     threads_ = ith + 1;
   }
-  shared_->threads = threads_;
 }
 
 ThreadPool::~ThreadPool() {
-  if (threads_ > 1) shared_->begin(nullptr, nullptr);
+  if (threads_ > 1) shared_->begin(0, static_cast<uint32_t>(threads_ - 1), nullptr, nullptr);
   for (int ith = 1; ith < threads_; ++ith) pthread_join(shared_->started[ith].handle, nullptr);
 }
 
-void ThreadPool::run(Function function, const void* context) {
-  if (threads_ == 1) return function(context, 0, 1);
-  shared_->begin(function, context);
-  function(context, 0, threads_);
-  for (uint32_t left; (left = shared_->running.load(std::memory_order_acquire)) != 0;) wait_while_equal(shared_->running, left);
+void ThreadPool::run(int64_t count, Function function, const void* context) {
+  const int64_t most = threads_ * kPartsPerThread;
+  const auto parts = static_cast<uint32_t>(count < most ? count : most);
+  shared_->begin(count, parts, function, context);
+  for (bool leave = false; shared_->take_part(0, &leave);) {
+  }
+  shared_->wait_for_end(parts);
 }
 
 #else  // a module without threads
@@ -118,7 +155,7 @@ void ThreadPool::run(Function function, const void* context) {
 struct ThreadPool::Shared {};
 ThreadPool::ThreadPool(int) {}
 ThreadPool::~ThreadPool() = default;
-void ThreadPool::run(Function function, const void* context) { function(context, 0, 1); }
+void ThreadPool::run(int64_t count, Function function, const void* context) { function(context, {0, count}, 0); }
 
 #endif
 

@@ -1,4 +1,4 @@
-// The threads of an engine: one function run on all of them at once, with a barrier at the end.
+// The threads of an engine: a piece of work is cut into parts, and every thread takes the next part as soon as it has time.
 #pragma once
 
 #include <atomic>
@@ -6,6 +6,14 @@
 #include <memory>
 
 namespace qwasm {
+
+// Items begin … end - 1.
+struct Range {
+  int64_t begin, end;
+};
+
+// The part of 0 … count that is number `ith` of `nth`.
+inline Range part(int64_t count, int64_t ith, int64_t nth) { return {count * ith / nth, count * (ith + 1) / nth}; }
 
 class ThreadPool {
  public:
@@ -19,30 +27,23 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls task(ith, threads()) for every ith on a thread of its own and returns when all have ended. Not reentrant. With one thread
-  // it is a plain call that touches no atomics.
-  template <typename Task>
-  void run(const Task& task) {
-    run([](const void* context, int ith, int nth) { (*static_cast<const Task*>(context))(ith, nth); }, &task);
+  // Calls work(range, ith) for ranges that together cover 0 … count - 1, on thread `ith` of threads(), and returns when all have ended.
+  // A thread that comes late finds less to do, so one whose core is busy elsewhere holds up the others by one part at the most.
+  // Not reentrant. With one thread, or one item, it is a plain call that touches no atomics.
+  template <typename Work>
+  void run(int64_t count, const Work& work) {
+    if (count <= 0) return;
+    if (threads_ == 1 || count == 1) return work(Range{0, count}, 0);
+    run(count, [](const void* context, Range range, int ith) { (*static_cast<const Work*>(context))(range, ith); }, &work);
   }
 
  private:
-  using Function = void (*)(const void* context, int ith, int nth);
+  using Function = void (*)(const void* context, Range range, int ith);
   struct Shared;
-  void run(Function function, const void* context);
+  void run(int64_t count, Function function, const void* context);
 
   int threads_ = 1;
   std::unique_ptr<Shared> shared_;
 };
-
-// The part of 0 … count that falls to thread `ith` of `nth`, cut at multiples of `grain`.
-struct Range {
-  int64_t begin, end;
-};
-inline Range part(int64_t count, int ith, int nth, int64_t grain = 1) {
-  const int64_t grains = (count + grain - 1) / grain;
-  const int64_t begin = grains * ith / nth * grain, end = grains * (ith + 1) / nth * grain;
-  return {begin < count ? begin : count, end < count ? end : count};
-}
 
 }  // namespace qwasm

@@ -16,6 +16,8 @@ constexpr auto kOptional = Presence::kOptional;
 
 const char* dtype_name(Loader::DType dtype) { return Loader::kDTypeNames[static_cast<int>(dtype)]; }
 
+const char* cache_format_name(CacheFormat format) { return kCacheFormatNames[static_cast<int>(format)]; }
+
 Status one_of(const Fields& fields, const char* name, std::initializer_list<const char*> choices, std::string* out) {
   QW_TRY(fields.text(name, kOptional, out));
   std::string all;
@@ -33,15 +35,19 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   Json json;
   QW_TRY(parse_json_object(text, "options", &json));
   const Fields fields(json, "options");
-  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads"}));
+  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads", "memory_budget"}));
   std::string parts = "model", dtype = "auto", kv = "auto";
   QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
   QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4"}, &dtype));
-  QW_TRY(one_of(fields, "kv", {"auto", "f32"}, &kv));
-  for (const auto choice : {Loader::DType::kExact, Loader::DType::kQ8, Loader::DType::kQ4}) {
-    if (dtype == dtype_name(choice)) options->dtype = choice;
+  QW_TRY(one_of(fields, "kv", {"auto", "f32", "f16", "q8"}, &kv));
+  for (const auto choice : {Loader::DType::kAuto, Loader::DType::kExact, Loader::DType::kQ8, Loader::DType::kQ4}) {
+    if (dtype == dtype_name(choice)) options->load.dtype = choice;
   }
-  options->parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
+  options->load.parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
+  for (const auto choice : {CacheFormat::kF32, CacheFormat::kF16, CacheFormat::kQ8}) {
+    if (kv == cache_format_name(choice)) options->kv = choice;
+  }
+  QW_TRY(fields.integer("memory_budget", 0, int64_t{1} << 53, kOptional, &options->load.memory_budget));
   QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
 }
@@ -69,7 +75,7 @@ Status parse_sampling_options(std::string_view json, SamplingOptions* options) {
 
 Status Engine::finish_loading() {
   if (!loader_.loaded() || ready_) return {};
-  if (options_.parts == Loader::Parts::kModel) {
+  if (options_.load.parts == Loader::Parts::kModel) {
     QW_TRY(find_end_tokens(model_.config, model_.generation_config, &eos_token_ids_));
     const int64_t limit = model_.config.max_position_embeddings;
     context_length_ = options_.context_length > 0 ? options_.context_length : std::min(limit, kDefaultContext);
@@ -93,10 +99,14 @@ Status Engine::tokenizer(const Tokenizer** tokenizer) const {
   return error(Code::kNoTokenizer, "this model came without a tokenizer (tokenizer.json, or vocab.json with merges.txt); it takes and gives ids only");
 }
 
+CacheFormat Engine::cache_format() const {
+  return options_.kv.value_or(loader_.dtype() == Loader::DType::kExact ? CacheFormat::kF32 : CacheFormat::kF16);
+}
+
 Status Engine::new_session(std::unique_ptr<Session>* session) {
   QW_TRY(require_loaded());
   if (!forward_) return error(Code::kWrongState, "the model was loaded without its weights");
-  *session = std::make_unique<Session>(model_.config, context_length_, *forward_, model_.tokenizer.get());
+  *session = std::make_unique<Session>(model_.config, cache_format(), context_length_, *forward_, model_.tokenizer.get());
   return {};
 }
 
@@ -118,7 +128,7 @@ Status Engine::info(std::string* json) const {
                {"known_tokens", model_.tokenizer ? model_.tokenizer->id_limit() : 0},
                {"chat_templates", model_.chat_templates},
                {"notes", model_.notes}};
-  if (options_.parts == Loader::Parts::kModel) {
+  if (options_.load.parts == Loader::Parts::kModel) {
     const Config& c = model_.config;
     std::set<std::string> dtypes;
     for (const auto& [name, tensor] : model_.tensors) dtypes.insert(tensor.dtype);
@@ -130,11 +140,11 @@ Status Engine::info(std::string* json) const {
                  {"vocab_size", c.vocab_size},
                  {"max_position_embeddings", c.max_position_embeddings},
                  {"context_length", context_length_},
-                 {"dtype", dtype_name(options_.dtype)},
-                 {"kv", "f32"},
+                 {"dtype", dtype_name(loader_.dtype())},
+                 {"kv", cache_format_name(cache_format())},
                  {"stored_dtypes", dtypes},
                  {"weight_bytes", model_.weights.memory.size()},
-                 {"kv_bytes_per_token", KvCache::bytes_per_token(c)},
+                 {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
                  {"threads", pool_.threads()},
                  {"eos_token_ids", eos_token_ids_},
                  {"generation_config", model_.generation_config}});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@ namespace qwasm {
 
 // The options of qw_engine_new; see core/api/qwasm.h.
 struct EngineOptions {
-  Loader::Parts parts = Loader::Parts::kModel;
+  Loader::Options load;
   int64_t context_length = 0;  // 0: min(max_position_embeddings, 4096)
   int64_t threads = 1;
-  Loader::DType dtype = Loader::DType::kExact;
+  // Of the KV cache; none: float32 where the weights are exact, else float16.
+  std::optional<CacheFormat> kv;
 };
 Status parse_engine_options(std::string_view json, EngineOptions* options);
 Status parse_sampling_options(std::string_view json, SamplingOptions* options);
@@ -23,7 +25,7 @@ Status parse_sampling_options(std::string_view json, SamplingOptions* options);
 class Engine {
  public:
   explicit Engine(const EngineOptions& options)
-      : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.parts, options.dtype, pool_, &model_) {}
+      : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.load, pool_, &model_) {}
 
   Loader& loader() { return loader_; }
 
@@ -38,6 +40,7 @@ class Engine {
 
  private:
   Status require_loaded() const;
+  CacheFormat cache_format() const;
 
   EngineOptions options_;
   ThreadPool pool_;

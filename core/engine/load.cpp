@@ -31,7 +31,8 @@ Status read_chat_templates(const Json& tokenizer_config, const std::string& file
 
 }  // namespace
 
-Loader::Loader(Parts parts, DType dtype, ThreadPool& pool, Model* model) : parts_(parts), dtype_(dtype), pool_(pool), model_(model) {
+Loader::Loader(const Options& options, ThreadPool& pool, Model* model) : options_(options), pool_(pool), model_(model) {
+  const Parts parts = options.parts;
   const bool tokenizer_only = parts == Parts::kTokenizer;
   if (!tokenizer_only) ask(Role::kConfig, "config.json", /*optional=*/false);
   if (parts != Parts::kHeaders) {
@@ -99,7 +100,7 @@ Status Loader::answer_missing(const Pending& pending) {
       ask(Role::kIndex, "model.safetensors.index.json", /*optional=*/true);
       return {};
     case Role::kIndex:
-      if (parts_ == Parts::kHeaders) return {};
+      if (options_.parts == Parts::kHeaders) return {};
       return error(Code::kMissing, "no weights: neither model.safetensors nor model.safetensors.index.json exists");
     default: return {};
   }
@@ -138,7 +139,7 @@ Status Loader::parse_text_file(const Pending& pending, std::span<const char> byt
       QW_TRY(parse_json_object(bytes, file, &json));
       QW_TRY(parse_config(json, &model_->config));
       model_->has_config = true;
-      return parts_ == Parts::kModel ? check_runnable(model_->config) : Status();
+      return options_.parts == Parts::kModel ? check_runnable(model_->config) : Status();
     case Role::kGenerationConfig: return parse_json_object(bytes, file, &model_->generation_config);
     case Role::kTokenizer: return Tokenizer::from_json(bytes, &model_->tokenizer);
     case Role::kTokenizerConfig: {
@@ -183,21 +184,21 @@ Status Loader::advance() {
   if (!planned_) {
     planned_ = true;
     QW_TRY(finish_tokenizer());
-    if (parts_ != Parts::kTokenizer) QW_TRY(finish_headers());
+    if (options_.parts != Parts::kTokenizer) QW_TRY(finish_headers());
   }
   loaded_ = pending_.empty();
   return {};
 }
 
 Status Loader::finish_tokenizer() {
-  if (parts_ == Parts::kHeaders) return {};
+  if (options_.parts == Parts::kHeaders) return {};
   if (!model_->tokenizer && has_vocab_ != has_merges_) {
     return error(Code::kMissing, "%s: the file is missing, though %s is there", has_vocab_ ? "merges.txt" : "vocab.json", has_vocab_ ? "vocab.json" : "merges.txt");
   }
   if (!model_->tokenizer && has_vocab_) QW_TRY(Tokenizer::from_vocab_and_merges(vocab_, merges_, tokenizer_config_, &model_->tokenizer));
   for (std::vector<char>* bytes : {&vocab_, &merges_, &tokenizer_config_}) std::vector<char>().swap(*bytes);
   if (!model_->tokenizer) {
-    return parts_ == Parts::kModel ? Status() : error(Code::kMissing, "no tokenizer: neither tokenizer.json nor vocab.json with merges.txt exists");
+    return options_.parts == Parts::kModel ? Status() : error(Code::kMissing, "no tokenizer: neither tokenizer.json nor vocab.json with merges.txt exists");
   }
   if (model_->has_config && model_->tokenizer->id_limit() > model_->config.vocab_size) {
     return error(Code::kInvalidFile, "the tokenizer has ids up to %d, but config.json's vocab_size is %lld", model_->tokenizer->id_limit() - 1,
@@ -214,8 +215,9 @@ Status Loader::finish_headers() {
       return error(Code::kMissing, "%s: tensor %s is missing, though model.safetensors.index.json says it is there", file.c_str(), tensor.c_str());
     }
   }
-  if (parts_ != Parts::kModel) return {};
+  if (options_.parts != Parts::kModel) return {};
   slots_ = weight_slots(model_->config, &model_->weights);
+  if (options_.dtype == DType::kAuto) options_.dtype = choose_dtype();
   std::vector<const TensorInfo*> found;
   QW_TRY(find_tensors(&found));
   QW_TRY(place_weights(found));

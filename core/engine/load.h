@@ -34,11 +34,21 @@ class Loader {
  public:
   enum class Parts { kModel, kTokenizer, kHeaders };
 
-  // What matrices become in memory: kept as stored, or made to q8 or q4 while they arrive.
-  enum class DType { kExact, kQ8, kQ4 };
-  static constexpr const char* kDTypeNames[] = {"exact", "q8", "q4"};
+  // What matrices become in memory: kept as stored, or made to q8 or q4 while they arrive. Auto is q8 for up to kMostQ8Parameters where that
+  // fits into the memory budget, else q4.
+  enum class DType { kAuto, kExact, kQ8, kQ4 };
+  static constexpr const char* kDTypeNames[] = {"auto", "exact", "q8", "q4"};
+  static constexpr int64_t kMostQ8Parameters = 1'000'000'000;
 
-  Loader(Parts parts, DType dtype, ThreadPool& pool, Model* model);
+  struct Options {
+    Parts parts = Parts::kModel;
+    DType dtype = DType::kAuto;
+    int64_t memory_budget = INT64_MAX;  // bytes that weights may take, for auto
+  };
+  Loader(const Options& options, ThreadPool& pool, Model* model);
+
+  // Never auto once the headers are known.
+  DType dtype() const { return options_.dtype; }
 
   struct Want {
     std::string file;
@@ -85,13 +95,13 @@ class Loader {
   Status find_tensors(std::vector<const TensorInfo*>* found);
   Status place_weights(const std::vector<const TensorInfo*>& found);
   void plan_runs(const std::vector<const TensorInfo*>& found);
+  DType choose_dtype() const;
   Format format_of(const WeightSlot& slot, const TensorInfo& tensor) const;
   Status take_rows(const Pending& pending, std::span<const char> bytes);
   Status take_piece(const Piece& piece, const char* bytes, const std::string& file);
   void make_panels(const Piece& piece, const void* stored, const FormatInfo& format);
 
-  Parts parts_;
-  DType dtype_;
+  Options options_;
   ThreadPool& pool_;
   Model* model_;
   bool loaded_ = false, failed_ = false;

@@ -55,9 +55,18 @@ Status Loader::find_tensors(std::vector<const TensorInfo*>* found) {
   return {};
 }
 
+Loader::DType Loader::choose_dtype() const {
+  int64_t parameters = 0, bytes = 0;
+  for (const WeightSlot& slot : slots_) {
+    parameters += slot.rows * slot.columns;
+    bytes += matrix_bytes(slot.vector ? Format::kF32 : Format::kQ8, slot.rows, slot.columns);
+  }
+  return parameters <= kMostQ8Parameters && bytes <= options_.memory_budget ? DType::kQ8 : DType::kQ4;
+}
+
 Format Loader::format_of(const WeightSlot& slot, const TensorInfo& tensor) const {
   if (slot.vector) return Format::kF32;
-  return dtype_ == DType::kQ8 ? Format::kQ8 : dtype_ == DType::kQ4 ? Format::kQ4 : tensor.format->format;
+  return options_.dtype == DType::kQ8 ? Format::kQ8 : options_.dtype == DType::kQ4 ? Format::kQ4 : tensor.format->format;
 }
 
 // All weights stand in one allocation: memory grows once, and its size is known before the first byte is fetched.
@@ -143,9 +152,8 @@ void Loader::make_panels(const Piece& piece, const void* stored, const FormatInf
   const Matrix& matrix = *slots_[piece.slot].matrix;
   const int64_t columns = matrix.columns, rows = piece.count / columns, first_panel = piece.first / columns / kPanelRows;
   auto* panels = static_cast<uint8_t*>(places_[piece.slot]) + first_panel * panel_bytes(matrix.format, columns);
-  pool_.run([&](int ith, int nth) {
+  pool_.run(panels_of(rows), [&](Range range, int) {
     std::vector<float> values(static_cast<size_t>(kPanelRows * columns));
-    const Range range = part(panels_of(rows), ith, nth);
     for (int64_t p = range.begin; p < range.end; ++p) {
       const int64_t row = p * kPanelRows, count = std::min(kPanelRows, rows - row);
       format.decode(static_cast<const char*>(stored) + bytes_of(format.format, row * columns), count * columns, values.data());

@@ -5,11 +5,11 @@
 
 namespace qwasm {
 
-Session::Session(const Config& config, int64_t context_length, Forward& forward, const Tokenizer* tokenizer)
+Session::Session(const Config& config, CacheFormat cache_format, int64_t context_length, Forward& forward, const Tokenizer* tokenizer)
     : config_(config),
       context_length_(context_length),
       forward_(forward),
-      cache_(config),
+      cache_(config, cache_format),
       sampler_(config.vocab_size, [&](int32_t id) { return !tokenizer || tokenizer->has_token(id); }),
       decoder_(tokenizer ? std::make_unique<StreamDecoder>(*tokenizer, /*skip_special=*/true) : nullptr) {}
 

@@ -15,7 +15,7 @@ namespace qwasm {
 class Session {
  public:
   // `forward` is shared by the sessions of an engine, which run one after the other; `tokenizer` may be null.
-  Session(const Config& config, int64_t context_length, Forward& forward, const Tokenizer* tokenizer);
+  Session(const Config& config, CacheFormat cache_format, int64_t context_length, Forward& forward, const Tokenizer* tokenizer);
 
   void set_sampling(const SamplingOptions& options) { sampler_.set(options); }
 

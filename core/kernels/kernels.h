@@ -1,5 +1,6 @@
 // What is fast: the inner loops of the forward pass, on one thread, over raw pointers and row ranges. Each variant is a table of
-// functions; all variants give the same bits, because every float sum has one fixed order (four lanes, then a tree).
+// functions; all variants give the same bits, because every float sum has one fixed order (four lanes, then a tree) and products of
+// whole numbers are exact.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,9 @@ namespace qwasm {
 
 // Activations of tokens as the kernels for panels (quant/panel.h) read them: int8 values in blocks of 32 with a scale each.
 struct QuantizedTokens {
-  int16_t* values;  // (tokens, blocks, 64): each group of four columns stands twice, so that one load serves two rows
+  static constexpr int64_t kBlockBytes = 128;
+
+  uint8_t* values;  // (tokens, blocks, kBlockBytes): each group of four columns stands as often as a vector of weights wants it
   float* scales;    // (tokens, blocks), times 2^112: a weight's float16 scale is read without its factor of 2^-112
   int32_t* sums;    // (tokens, blocks): 8 · Σ values, which q4's 0 … 15 adds to a product with -8 … 7
   int64_t blocks;   // of a token
@@ -24,14 +27,18 @@ struct Kernels {
   using MatMul = void (*)(float* y, int64_t y_stride, const void* w, const float* x, int64_t columns, int64_t begin, int64_t end, int64_t tokens);
   MatMul matmul[3];  // by Format, of rows
 
-  // Row `token` of *out from x (columns): per block scale = max|x| / 127, values to the nearest, ties to even.
-  void (*quantize)(const QuantizedTokens& out, int64_t token, const float* x, int64_t columns);
+  struct Panel {
+    // Row `token` of *out from x (columns): per block scale = max|x| / 127, values to the nearest, ties to even. A NaN or an infinity makes
+    // the scale NaN.
+    void (*quantize)(const QuantizedTokens& out, int64_t token, const float* x, int64_t columns);
 
-  // y[t · y_stride + r] = Σ_b Σ_k w · x for the rows of panels [begin, end) and every token; y (tokens, y_stride), `rows` the matrix's rows.
-  // Integer sums are exact; blocks are added in order. `scratch`: panel_scratch_bytes(x.blocks), aligned to 16.
-  using PanelMatMul = void (*)(float* y, int64_t y_stride, int64_t rows, const uint8_t* panels, const QuantizedTokens& x, int64_t begin,
-                               int64_t end, int64_t tokens, void* scratch);
-  PanelMatMul matmul_q8, matmul_q4;
+    // y[t · y_stride + r] = Σ_b Σ_k w · x for the rows of panels [begin, end) and every token; y (tokens, y_stride), `rows` the matrix's
+    // rows. Integer sums are exact; blocks are added in order. `scratch`: panel_scratch_bytes(x.blocks), aligned to 16.
+    void (*matmul)(float* y, int64_t y_stride, int64_t rows, const uint8_t* panels, const QuantizedTokens& x, int64_t begin, int64_t end,
+                   int64_t tokens, void* scratch);
+  };
+  Panel q8, q4;
+  const Panel& panel(Format format) const { return format == Format::kQ8 ? q8 : q4; }
 
   // y = x / sqrt(mean(x²) + eps) · weight, over n values (RMSNorm). y may be x.
   void (*rms_norm)(float* y, const float* x, const float* weight, int64_t n, float eps);
@@ -45,23 +52,48 @@ struct Kernels {
   // x += y over n values.
   void (*add)(float* x, const float* y, int64_t n);
 
-  // scores[i] = scale · (q · keys[i]) for `count` keys of n values each.
-  void (*scores)(float* scores, const float* q, const float* keys, int64_t count, int64_t n, float scale);
+  // x *= factor over n values.
+  void (*scale)(float* x, int64_t n, float factor);
 
-  // In place: exp(x - max) / Σ exp(x - max).
-  void (*softmax)(float* x, int64_t n);
+  // In place: x = factor · exp(x - max x). Returns Σ exp(x - max x); n ≥ 1.
+  float (*exponentials)(float* x, int64_t n, float factor);
 
-  // out[d] += Σ_i weights[i] · values[i][d], in the order of i, for `count` values of n each.
-  void (*mix)(float* out, const float* weights, const float* values, int64_t count, int64_t n);
+  // Attention over keys and values as the cache keeps them (quant/cache_row.h), `rows` queries at once that share them.
+  struct Attention {
+    // A cache row from n values.
+    void (*store)(uint8_t* row, const float* x, int64_t n);
+
+    // A query of n values, times `scale`, as `scores` wants it: query_bytes(n).
+    void (*prepare)(uint8_t* query, const float* q, int64_t n, float scale);
+
+    // scores[r · stride + i] = query r · key i, for `count` keys.
+    void (*scores)(float* scores, int64_t stride, const uint8_t* queries, int64_t rows, const uint8_t* keys, int64_t count, int64_t n);
+
+    // out[r][d] += Σ_i weights[r · stride + i] · value i[d] / value_factor, in the order of i, for `count` values; out (rows, n).
+    void (*mix)(float* out, const float* weights, int64_t stride, int64_t rows, const uint8_t* values, int64_t count, int64_t n);
+
+    // float16 values are read without their factor of 2^-112: the weights must carry it.
+    float value_factor;
+  };
+  Attention attention[3];  // by CacheFormat
 };
 
-// A panel expanded to int16 with its scales: what many tokens share.
+// A panel expanded with its scales: what many tokens share.
 constexpr int64_t panel_scratch_bytes(int64_t blocks) { return blocks * (256 * 2 + 8 * 4); }
+
+// A prepared query: float32, or int16 in blocks of 32 with a scale each.
+constexpr int64_t query_bytes(int64_t n) { return blocks_of(n) * (kBlockColumns * 4 + 4); }
 
 const Kernels& scalar_kernels();
 const Kernels& simd_kernels();
 
-// The variant that this build runs: SIMD in wasm, scalar in a native build (where SIMDe only serves the tests).
+// Those of simd_kernels() with q4 by the relaxed dot products; two forms of them, of which engines like one or the other better.
+// Natively plain instructions replace them exactly.
+const Kernels& relaxed_kernels();
+const Kernels& relaxed_wide_kernels();
+
+// The variant that this build runs: SIMD in wasm (of the relaxed forms the one that is faster here), scalar in a native build (where
+// SIMDe only serves the tests).
 const Kernels& default_kernels();
 
 }  // namespace qwasm

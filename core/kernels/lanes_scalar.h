@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/half.h"
 
@@ -43,12 +44,15 @@ inline F4 mul(F4 a, F4 b) {
 inline F4 div(F4 a, F4 b) {
   return each([&](int i) { return a.v[i] / b.v[i]; });
 }
-// min and max give the second operand where either is NaN, as x86 does.
+// min and max give the first operand where either is NaN.
 inline F4 min(F4 a, F4 b) {
-  return each([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
+  return each([&](int i) { return b.v[i] < a.v[i] ? b.v[i] : a.v[i]; });
 }
 inline F4 max(F4 a, F4 b) {
-  return each([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+  return each([&](int i) { return a.v[i] < b.v[i] ? b.v[i] : a.v[i]; });
+}
+inline F4 abs(F4 a) {
+  return each([&](int i) { return __builtin_fabsf(a.v[i]); });
 }
 // a · 2^n, where n stands in the low bits of the pattern of `n`; a and the result must be normal.
 inline F4 scale_by_power(F4 a, F4 n) {
@@ -57,7 +61,25 @@ inline F4 scale_by_power(F4 a, F4 n) {
 // The sum of the lanes, as a fixed tree.
 inline float sum(F4 a) { return (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]); }
 
-// ---- whole numbers, for panels of eight rows (quant/panel.h)
+// The largest lane, by the same tree.
+inline float highest(F4 a) {
+  const auto larger = [](float x, float y) { return x < y ? y : x; };
+  return larger(larger(a.v[0], a.v[2]), larger(a.v[1], a.v[3]));
+}
+
+// Constants that SIMD wants to keep in registers; here there are none.
+struct Masks {};
+inline Masks load_masks() { return {}; }
+
+// Four float16 times 2^-112, exactly.
+inline F4 load_small_f16(const uint8_t* p, Masks) {
+  return each([&](int i) {
+    const auto bits = static_cast<uint32_t>(p[2 * i] | p[2 * i + 1] << 8);
+    return std::bit_cast<float>((bits & 0x7fff) << 13 | (bits & 0x8000) << 16);
+  });
+}
+
+// ---- whole numbers
 
 struct I4 {
   int32_t v[4];
@@ -66,57 +88,122 @@ struct I4 {
 inline F4 to_float(I4 a) {
   return each([&](int i) { return static_cast<float>(a.v[i]); });
 }
-inline I4 subtract(I4 a, int32_t b) { return {{a.v[0] - b, a.v[1] - b, a.v[2] - b, a.v[3] - b}}; }
+// The whole number in the low bits of x + 1.5 · 2^23.
+inline I4 to_whole(F4 shifted) {
+  I4 whole;
+  for (int i = 0; i < 4; ++i) whole.v[i] = static_cast<int32_t>(std::bit_cast<uint32_t>(shifted.v[i]) - 0x4b400000u);
+  return whole;
+}
+inline I4 splat_whole(int32_t a) { return {{a, a, a, a}}; }
+// Sums wrap, as SIMD's do: what stands in for a NaN is no small number.
+inline int32_t wrapping_sum(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b)); }
+inline I4 add_whole(I4 a, I4 b) {
+  for (int i = 0; i < 4; ++i) a.v[i] = wrapping_sum(a.v[i], b.v[i]);
+  return a;
+}
+inline I4 subtract(I4 a, int32_t b) { return add_whole(a, splat_whole(-b)); }
+inline int32_t sum_whole(I4 a) { return wrapping_sum(wrapping_sum(a.v[0], a.v[1]), wrapping_sum(a.v[2], a.v[3])); }
 
-// Four float16 scales times 2^-112, exactly.
-inline F4 load_scales(const uint8_t* p) {
-  return each([&](int i) {
-    const auto bits = static_cast<uint32_t>(p[2 * i] | p[2 * i + 1] << 8);
-    return std::bit_cast<float>((bits & 0x7fff) << 13 | (bits & 0x8000) << 16);
-  });
+// ---- the cache's q8 rows
+
+inline void store_int8(uint8_t* p, I4 a) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(a.v[i]);
+}
+inline void store_int16(uint8_t* p, I4 a) {
+  for (int i = 0; i < 4; ++i) {
+    const auto value = static_cast<int16_t>(a.v[i]);
+    std::memcpy(p + 2 * i, &value, 2);
+  }
+}
+// Products of eight int8 and eight int16; a lane has the sum of two neighbours.
+inline I4 dot8(const uint8_t* a, const uint8_t* b) {
+  I4 sums{};
+  for (int i = 0; i < 8; ++i) {
+    int16_t value;
+    std::memcpy(&value, b + 2 * i, 2);
+    sums.v[i / 2] += static_cast<int8_t>(a[i]) * value;
+  }
+  return sums;
+}
+struct F8 {
+  F4 low, high;
+};
+inline F8 load_int8(const uint8_t* p) {
+  return {each([&](int i) { return static_cast<float>(static_cast<int8_t>(p[i])); }), each([&](int i) { return static_cast<float>(static_cast<int8_t>(p[4 + i])); })};
 }
 
-// Weight of row r (of four), column k (of a block) in an expanded group of four rows: two rows of four columns a vector.
-inline int expanded_place(int r, int k) { return k / 4 * 16 + r * 4 + k % 4; }
+// ---- panels of eight rows (quant/panel.h)
 
-// A block of a panel as int16: two groups of four rows (128 values each).
-inline void expand_q8(const uint8_t* w, int16_t* out) {
+// The products of a panel's block with activations, by a format: how the values of a block of activations are laid out (spread), the
+// products of one token with eight rows, and of many tokens with kGroups groups of four rows of an expanded block.
+struct Words {
+  static constexpr int kGroups = 1;
+  static constexpr int64_t kExpandedBytes = 512;
+
+  // Four columns' values to their place in a block of activations: as int16, twice.
+  static void spread(uint8_t* place, I4 values) {
+    store_int16(place, values);
+    store_int16(place + 8, values);
+  }
+
+  static int column(const uint8_t* x, int k) {
+    int16_t value;
+    std::memcpy(&value, x + k / 4 * 16 + k % 4 * 2, 2);
+    return value;
+  }
+
+  // Weight of row r (of four), column k in an expanded group of four rows: two rows of four columns a vector.
+  static int place(int r, int k) { return k / 4 * 16 + r * 4 + k % 4; }
+
+  template <int kTokens>
+  static void expanded_block(const uint8_t* w, const uint8_t* x, int64_t stride, I4 (*sums)[1], Masks) {
+    for (int t = 0; t < kTokens; ++t) {
+      for (int r = 0; r < 4; ++r) {
+        int32_t sum = 0;
+        for (int k = 0; k < 32; ++k) {
+          int16_t weight;
+          std::memcpy(&weight, w + 2 * place(r, k), 2);
+          sum += weight * column(x + t * stride, k);
+        }
+        sums[t][0].v[r] = sum;
+      }
+    }
+  }
+};
+
+// `weight(w, g, r, k)`: of row r in group g, column k.
+template <typename Weight>
+inline void expand_groups(const uint8_t* w, uint8_t* out, Weight weight) {
   for (int g = 0; g < 2; ++g) {
     for (int r = 0; r < 4; ++r) {
-      for (int k = 0; k < 32; ++k) out[128 * g + expanded_place(r, k)] = static_cast<int8_t>(w[k / 4 * 32 + 16 * g + 4 * r + k % 4]);
-    }
-  }
-}
-inline void expand_q4(const uint8_t* w, int16_t* out) {
-  for (int g = 0; g < 2; ++g) {
-    for (int r = 0; r < 4; ++r) {
-      for (int k = 0; k < 32; ++k) out[128 * g + expanded_place(r, k)] = w[k % 16 / 4 * 32 + 16 * g + 4 * r + k % 4] >> (k < 16 ? 0 : 4) & 15;
+      for (int k = 0; k < 32; ++k) {
+        const auto value = static_cast<int16_t>(weight(w, g, r, k));
+        std::memcpy(out + 256 * g + 2 * Words::place(r, k), &value, 2);
+      }
     }
   }
 }
 
-// sums[t]: the products of an expanded group's four rows with a block of each of kTokens tokens, `stride` int16 apart.
-template <int kTokens>
-inline void expanded_block(const int16_t* w, const int16_t* x, int64_t stride, I4* sums) {
-  for (int t = 0; t < kTokens; ++t) {
-    for (int r = 0; r < 4; ++r) {
-      int32_t sum = 0;
-      for (int k = 0; k < 32; ++k) sum += w[expanded_place(r, k)] * x[t * stride + k / 4 * 8 + k % 4];
-      sums[t].v[r] = sum;
-    }
+struct Q8Words : Words {
+  static void expand(const uint8_t* w, uint8_t* out, Masks) {
+    expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return static_cast<int8_t>(p[k / 4 * 32 + 16 * g + 4 * r + k % 4]); });
   }
-}
+  static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
+    uint8_t expanded[kExpandedBytes];
+    expand(w, expanded, masks);
+    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, 0, reinterpret_cast<I4(*)[1]>(sums + g), masks);
+  }
+};
 
-// The products of a panel's eight rows with one token's block.
-inline void q8_block(const uint8_t* w, const int16_t* x, I4* sums) {
-  int16_t expanded[256];
-  expand_q8(w, expanded);
-  for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 128 * g, x, 0, sums + g);
-}
-inline void q4_block(const uint8_t* w, const int16_t* x, I4* sums) {
-  int16_t expanded[256];
-  expand_q4(w, expanded);
-  for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 128 * g, x, 0, sums + g);
-}
+struct Q4Words : Words {
+  static void expand(const uint8_t* w, uint8_t* out, Masks) {
+    expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return p[k % 16 / 4 * 32 + 16 * g + 4 * r + k % 4] >> (k < 16 ? 0 : 4) & 15; });
+  }
+  static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
+    uint8_t expanded[kExpandedBytes];
+    expand(w, expanded, masks);
+    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, 0, reinterpret_cast<I4(*)[1]>(sums + g), masks);
+  }
+};
 
 }  // namespace qwasm::lanes_scalar

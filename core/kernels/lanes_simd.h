@@ -31,107 +31,157 @@ inline F4 add(F4 a, F4 b) { return wasm_f32x4_add(a, b); }
 inline F4 sub(F4 a, F4 b) { return wasm_f32x4_sub(a, b); }
 inline F4 mul(F4 a, F4 b) { return wasm_f32x4_mul(a, b); }
 inline F4 div(F4 a, F4 b) { return wasm_f32x4_div(a, b); }
-inline F4 min(F4 a, F4 b) { return wasm_v128_bitselect(a, b, wasm_f32x4_lt(a, b)); }
-inline F4 max(F4 a, F4 b) { return wasm_v128_bitselect(a, b, wasm_f32x4_gt(a, b)); }
+inline F4 min(F4 a, F4 b) { return wasm_f32x4_pmin(a, b); }
+inline F4 max(F4 a, F4 b) { return wasm_f32x4_pmax(a, b); }
+inline F4 abs(F4 a) { return wasm_f32x4_abs(a); }
 inline F4 scale_by_power(F4 a, F4 n) { return wasm_i32x4_add(a, wasm_i32x4_shl(n, 23)); }
 inline float sum(F4 a) {
   return (wasm_f32x4_extract_lane(a, 0) + wasm_f32x4_extract_lane(a, 2)) + (wasm_f32x4_extract_lane(a, 1) + wasm_f32x4_extract_lane(a, 3));
 }
 
-// ---- whole numbers, for panels of eight rows (quant/panel.h)
+inline float highest(F4 a) {
+  const F4 pairs = max(a, wasm_i32x4_shuffle(a, a, 2, 3, 0, 1));
+  const float x = wasm_f32x4_extract_lane(pairs, 0), y = wasm_f32x4_extract_lane(pairs, 1);
+  return x < y ? y : x;
+}
+
+// Masks that come from memory: V8 makes a constant anew, in three instructions, each time that a loop wants it.
+struct Masks {
+  v128_t nibbles, small_f16;
+};
+inline volatile uint32_t mask_patterns[2] = {0x0f0f0f0f, 0x8fffe000};
+inline Masks load_masks() {
+  return {wasm_i32x4_splat(static_cast<int32_t>(mask_patterns[0])), wasm_i32x4_splat(static_cast<int32_t>(mask_patterns[1]))};
+}
+
+inline F4 load_small_f16(const uint8_t* p, const Masks& masks) {
+  return wasm_v128_and(wasm_i32x4_shl(wasm_i32x4_load16x4(p), 13), masks.small_f16);  // the sign fills the upper bits
+}
+
+// ---- whole numbers
 
 using I4 = v128_t;
 
 inline F4 to_float(I4 a) { return wasm_f32x4_convert_i32x4(a); }
+inline I4 to_whole(F4 shifted) { return wasm_i32x4_sub(shifted, wasm_i32x4_splat(0x4b400000)); }
+inline I4 splat_whole(int32_t a) { return wasm_i32x4_splat(a); }
+inline I4 add_whole(I4 a, I4 b) { return wasm_i32x4_add(a, b); }
 inline I4 subtract(I4 a, int32_t b) { return wasm_i32x4_sub(a, wasm_i32x4_splat(b)); }
-
-inline F4 load_scales(const uint8_t* p) {
-  const v128_t bits = wasm_i32x4_shl(wasm_i32x4_load16x4(p), 13);  // the sign fills the upper bits
-  return wasm_v128_and(bits, wasm_i32x4_splat(static_cast<int32_t>(0x8fffe000)));
+inline int32_t sum_whole(I4 a) {
+  const I4 pairs = wasm_i32x4_add(a, wasm_i32x4_shuffle(a, a, 2, 3, 0, 1));
+  return wasm_i32x4_extract_lane(wasm_i32x4_add(pairs, wasm_i32x4_shuffle(pairs, pairs, 1, 0, 3, 2)), 0);
 }
+
+// ---- the cache's q8 rows
+
+inline void store_int8(uint8_t* p, I4 a) {
+  const v128_t words = wasm_i16x8_narrow_i32x4(a, a);
+  wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
+}
+inline void store_int16(uint8_t* p, I4 a) { wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(a, a), 0); }
+inline I4 dot8(const uint8_t* a, const uint8_t* b) { return wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(a), wasm_v128_load(b)); }
+struct F8 {
+  F4 low, high;
+};
+inline F8 load_int8(const uint8_t* p) {
+  const v128_t words = wasm_i16x8_load8x8(p);
+  return {to_float(wasm_i32x4_extend_low_i16x8(words)), to_float(wasm_i32x4_extend_high_i16x8(words))};
+}
+
+// ---- panels of eight rows (quant/panel.h); lanes_scalar.h says what the words mean
 
 // Sums of two rows each (first half, second half of a row's columns) to one sum a lane.
 inline I4 join(v128_t rows01, v128_t rows23) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6), wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7));
 }
 
-inline void expand_q8(const uint8_t* w, int16_t* out) {
-  for (int g = 0; g < 2; ++g) {
+struct Words {
+  static constexpr int kGroups = 1;
+  static constexpr int64_t kExpandedBytes = 512;
+
+  static void spread(uint8_t* place, I4 values) { wasm_v128_store(place, wasm_i16x8_narrow_i32x4(values, values)); }
+
+  template <int kTokens>
+  static void expanded_block(const uint8_t* w, const uint8_t* x, int64_t stride, I4 (*sums)[1], const Masks&) {
+    v128_t a[kTokens], b[kTokens];
+#pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) {
-      const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
-      wasm_v128_store(out + 128 * g + 16 * j, wasm_i16x8_extend_low_i8x16(bytes));
-      wasm_v128_store(out + 128 * g + 16 * j + 8, wasm_i16x8_extend_high_i8x16(bytes));
+      const v128_t rows01 = wasm_v128_load(w + 32 * j), rows23 = wasm_v128_load(w + 32 * j + 16);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) {
+        const v128_t columns = wasm_v128_load(x + t * stride + 16 * j);
+        const v128_t p = wasm_i32x4_dot_i16x8(rows01, columns), q = wasm_i32x4_dot_i16x8(rows23, columns);
+        a[t] = j == 0 ? p : wasm_i32x4_add(a[t], p);
+        b[t] = j == 0 ? q : wasm_i32x4_add(b[t], q);
+      }
+    }
+    for (int t = 0; t < kTokens; ++t) sums[t][0] = join(a[t], b[t]);
+  }
+};
+
+struct Q8Words : Words {
+  static void expand(const uint8_t* w, uint8_t* out, const Masks&) {
+    for (int g = 0; g < 2; ++g) {
+      for (int j = 0; j < 8; ++j) {
+        const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
+        wasm_v128_store(out + 256 * g + 32 * j, wasm_i16x8_extend_low_i8x16(bytes));
+        wasm_v128_store(out + 256 * g + 32 * j + 16, wasm_i16x8_extend_high_i8x16(bytes));
+      }
     }
   }
-}
-inline void expand_q4(const uint8_t* w, int16_t* out) {
-  const v128_t mask = wasm_i8x16_splat(15);
-  for (int g = 0; g < 2; ++g) {
+
+  static void block(const uint8_t* w, const uint8_t* x, I4* sums, const Masks&) {
+    v128_t a[2], b[2];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      const v128_t columns = wasm_v128_load(x + 16 * j);
+#pragma GCC unroll 8
+      for (int g = 0; g < 2; ++g) {
+        const uint8_t* place = w + 32 * j + 16 * g;
+        const v128_t p = wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(place), columns);
+        const v128_t q = wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(place + 8), columns);
+        a[g] = j == 0 ? p : wasm_i32x4_add(a[g], p);
+        b[g] = j == 0 ? q : wasm_i32x4_add(b[g], q);
+      }
+    }
+    for (int g = 0; g < 2; ++g) sums[g] = join(a[g], b[g]);
+  }
+};
+
+struct Q4Words : Words {
+  static void expand(const uint8_t* w, uint8_t* out, const Masks& masks) {
+    for (int g = 0; g < 2; ++g) {
+      for (int j = 0; j < 4; ++j) {
+        const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
+        const v128_t low = wasm_v128_and(bytes, masks.nibbles), high = wasm_v128_and(wasm_u16x8_shr(bytes, 4), masks.nibbles);
+        uint8_t* place = out + 256 * g + 32 * j;
+        wasm_v128_store(place, wasm_u16x8_extend_low_u8x16(low));
+        wasm_v128_store(place + 16, wasm_u16x8_extend_high_u8x16(low));
+        wasm_v128_store(place + 128, wasm_u16x8_extend_low_u8x16(high));
+        wasm_v128_store(place + 144, wasm_u16x8_extend_high_u8x16(high));
+      }
+    }
+  }
+
+  static void block(const uint8_t* w, const uint8_t* x, I4* sums, const Masks& masks) {
+    v128_t a[2], b[2];
+#pragma GCC unroll 8
     for (int j = 0; j < 4; ++j) {
-      const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
-      const v128_t low = wasm_v128_and(bytes, mask), high = wasm_v128_and(wasm_u16x8_shr(bytes, 4), mask);
-      int16_t* place = out + 128 * g + 16 * j;
-      wasm_v128_store(place, wasm_u16x8_extend_low_u8x16(low));
-      wasm_v128_store(place + 8, wasm_u16x8_extend_high_u8x16(low));
-      wasm_v128_store(place + 64, wasm_u16x8_extend_low_u8x16(high));
-      wasm_v128_store(place + 72, wasm_u16x8_extend_high_u8x16(high));
+      const v128_t first = wasm_v128_load(x + 16 * j), second = wasm_v128_load(x + 64 + 16 * j);
+#pragma GCC unroll 8
+      for (int g = 0; g < 2; ++g) {
+        const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
+        const v128_t low = wasm_v128_and(bytes, masks.nibbles), high = wasm_v128_and(wasm_u16x8_shr(bytes, 4), masks.nibbles);
+        const v128_t p = wasm_i32x4_add(wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(low), first),
+                                        wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(high), second));
+        const v128_t q = wasm_i32x4_add(wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(low), first),
+                                        wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(high), second));
+        a[g] = j == 0 ? p : wasm_i32x4_add(a[g], p);
+        b[g] = j == 0 ? q : wasm_i32x4_add(b[g], q);
+      }
     }
+    for (int g = 0; g < 2; ++g) sums[g] = join(a[g], b[g]);
   }
-}
-
-template <int kTokens>
-inline void expanded_block(const int16_t* w, const int16_t* x, int64_t stride, I4* sums) {
-  v128_t a[kTokens], b[kTokens];
-#pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    const v128_t rows01 = wasm_v128_load(w + 16 * j), rows23 = wasm_v128_load(w + 16 * j + 8);
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) {
-      const v128_t columns = wasm_v128_load(x + t * stride + 8 * j);
-      const v128_t p = wasm_i32x4_dot_i16x8(rows01, columns), q = wasm_i32x4_dot_i16x8(rows23, columns);
-      a[t] = j == 0 ? p : wasm_i32x4_add(a[t], p);
-      b[t] = j == 0 ? q : wasm_i32x4_add(b[t], q);
-    }
-  }
-  for (int t = 0; t < kTokens; ++t) sums[t] = join(a[t], b[t]);
-}
-
-inline void q8_block(const uint8_t* w, const int16_t* x, I4* sums) {
-  v128_t a[2], b[2];
-#pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    const v128_t columns = wasm_v128_load(x + 8 * j);
-#pragma GCC unroll 8
-    for (int g = 0; g < 2; ++g) {
-      const uint8_t* place = w + 32 * j + 16 * g;
-      const v128_t p = wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(place), columns);
-      const v128_t q = wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(place + 8), columns);
-      a[g] = j == 0 ? p : wasm_i32x4_add(a[g], p);
-      b[g] = j == 0 ? q : wasm_i32x4_add(b[g], q);
-    }
-  }
-  for (int g = 0; g < 2; ++g) sums[g] = join(a[g], b[g]);
-}
-
-inline void q4_block(const uint8_t* w, const int16_t* x, I4* sums) {
-  const v128_t mask = wasm_i8x16_splat(15);
-  v128_t a[2], b[2];
-#pragma GCC unroll 8
-  for (int j = 0; j < 4; ++j) {
-    const v128_t first = wasm_v128_load(x + 8 * j), second = wasm_v128_load(x + 32 + 8 * j);
-#pragma GCC unroll 8
-    for (int g = 0; g < 2; ++g) {
-      const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
-      const v128_t low = wasm_v128_and(bytes, mask), high = wasm_v128_and(wasm_u16x8_shr(bytes, 4), mask);
-      const v128_t p = wasm_i32x4_add(wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(low), first),
-                                      wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(high), second));
-      const v128_t q = wasm_i32x4_add(wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(low), first),
-                                      wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(high), second));
-      a[g] = j == 0 ? p : wasm_i32x4_add(a[g], p);
-      b[g] = j == 0 ? q : wasm_i32x4_add(b[g], q);
-    }
-  }
-  for (int g = 0; g < 2; ++g) sums[g] = join(a[g], b[g]);
-}
+};
 
 }  // namespace qwasm::lanes_simd

@@ -8,6 +8,7 @@
 #include "core/model/config.h"
 #include "core/model/kv_cache.h"
 #include "core/model/ops.h"
+#include "core/model/rope.h"
 #include "core/model/weights.h"
 
 namespace qwasm {
@@ -17,7 +18,7 @@ class Forward {
   static constexpr int64_t kMaxTokens = 64;  // of one call
 
   Forward(const Config& config, const Weights& weights, const Kernels& kernels, ThreadPool& pool)
-      : config_(config), weights_(weights), rope_(config.rope, config.head_dim), ops_(kernels, pool) {}
+      : config_(config), weights_(weights), rope_(config.rope, config.head_dim), ops_(config, kernels, pool) {}
 
   // Memory for activations.
   Status prepare();
@@ -28,8 +29,7 @@ class Forward {
   Status run(KvCache& cache, std::span<const int32_t> ids, int64_t start, int64_t logits_rows, Buffer<float>* logits);
 
  private:
-  void layer(KvCache& cache, int64_t index, int64_t start, int64_t tokens);
-  Status reserve_scores(int64_t positions);
+  void layer(KvCache& cache, const Ops::Place& place);
 
   const Config& config_;
   const Weights& weights_;
@@ -37,11 +37,9 @@ class Forward {
   Ops ops_;
 
   Buffer<float> hidden_, normed_;      // (tokens, hidden_size)
-  Buffer<float> q_, mixed_;            // (tokens, num_attention_heads · head_dim)
-  Buffer<float> k_, v_;                // (tokens, num_key_value_heads · head_dim)
-  Buffer<float> gate_, up_;            // (tokens, intermediate_size)
+  Buffer<float> queries_, mixed_;      // (tokens, num_attention_heads · head_dim)
+  Buffer<float> gated_;                // (tokens, intermediate_size)
   Buffer<float> cos_, sin_;            // (tokens, head_dim / 2)
-  Buffer<float> scores_;               // (threads, positions)
 };
 
 }  // namespace qwasm

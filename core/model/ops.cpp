@@ -1,73 +1,184 @@
-// Cuts the kernels over the threads: products by output rows, attention by heads, the small steps by tokens.
+// Cuts the kernels over the threads: products by output rows, attention by heads, norms by tokens.
 #include "core/model/ops.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 
 #include "core/quant/panel.h"
 
 namespace qwasm {
 
-template <typename F>
-void Ops::each(int64_t count, const F& f) {
-  if (count < pool_.threads()) {
-    for (int64_t i = 0; i < count; ++i) f(i);
-    return;
-  }
-  pool_.run([&](int ith, int nth) {
-    const Range range = part(count, ith, nth);
-    for (int64_t i = range.begin; i < range.end; ++i) f(i);
+namespace {
+
+// Tokens of a run that read keys and values together.
+constexpr int64_t kTileTokens = 8;
+
+int64_t tile_queries(const Config& config) { return kTileTokens * config.num_attention_heads / config.num_key_value_heads; }
+
+Range rows_of(Range panels, int64_t rows) { return {panels.begin * kPanelRows, std::min(panels.end * kPanelRows, rows)}; }
+
+}  // namespace
+
+Status Ops::prepare(int64_t tokens, Format format) {
+  const auto allocate = [&](auto& buffer, int64_t count) { return buffer.allocate(static_cast<uint64_t>(count), "activations"); };
+  QW_TRY(allocate(kv_, tokens * 2 * config_.key_value_size()));
+  QW_TRY(allocate(product_, tokens * config_.hidden_size));
+  QW_TRY(allocate(up_, tokens * config_.intermediate_size));
+  QW_TRY(allocate(queries_, pool_.threads() * tile_queries(config_) * query_bytes(config_.head_dim)));
+  QW_TRY(allocate(attention_, pool_.threads() * tile_queries(config_) * (config_.head_dim + 1)));
+  if (!is_panel(format)) return {};
+  const int64_t blocks = blocks_of(std::max({config_.hidden_size, config_.query_size(), config_.intermediate_size}));
+  scratch_bytes_ = (panel_scratch_bytes(blocks) + 63) / 64 * 64;
+  QW_TRY(allocate(quantized_values_, tokens * blocks * QuantizedTokens::kBlockBytes));
+  QW_TRY(allocate(quantized_scales_, tokens * blocks));
+  QW_TRY(allocate(quantized_sums_, tokens * blocks));
+  return allocate(scratch_, pool_.threads() * scratch_bytes_);
+}
+
+Status Ops::reserve(int64_t positions) {
+  if (positions <= positions_) return {};
+  QW_TRY(scores_.allocate(static_cast<uint64_t>(pool_.threads() * tile_queries(config_) * positions), "attention scores"));
+  positions_ = positions;
+  return {};
+}
+
+void Ops::rms_norm(float* y, const float* x, const float* weight, int64_t tokens, int64_t n) {
+  const auto eps = static_cast<float>(config_.rms_norm_eps);
+  pool_.run(tokens, [&](Range range, int) {
+    for (int64_t t = range.begin; t < range.end; ++t) kernels_.rms_norm(y + t * n, x + t * n, weight, n, eps);
   });
 }
 
-Status Ops::prepare_panels(int64_t tokens, int64_t columns) {
-  const int64_t blocks = blocks_of(columns);
-  scratch_bytes_ = (panel_scratch_bytes(blocks) + 63) / 64 * 64;
-  QW_TRY(quantized_values_.allocate(static_cast<uint64_t>(tokens * blocks * 64), "quantized activations"));
-  QW_TRY(quantized_scales_.allocate(static_cast<uint64_t>(tokens * blocks), "quantized activations"));
-  QW_TRY(quantized_sums_.allocate(static_cast<uint64_t>(tokens * blocks), "quantized activations"));
-  return scratch_.allocate(static_cast<uint64_t>(threads() * scratch_bytes_), "expanded panels");
+void Ops::prepare_input(const Matrix& w, const float* x, int64_t tokens) {
+  if (!is_panel(w.format)) return;
+  quantized_ = {quantized_values_.data(), quantized_scales_.data(), quantized_sums_.data(), blocks_of(w.columns)};
+  pool_.run(tokens, [&](Range range, int) {
+    for (int64_t t = range.begin; t < range.end; ++t) kernels_.panel(w.format).quantize(quantized_, t, x + t * w.columns, w.columns);
+  });
 }
 
-void Ops::quantize(const float* x, int64_t tokens, int64_t columns) {
-  quantized_ = {quantized_values_.data(), quantized_scales_.data(), quantized_sums_.data(), blocks_of(columns)};
-  each(tokens, [&](int64_t t) { kernels_.quantize(quantized_, t, x + t * columns, columns); });
+void Ops::multiply(float* y, const Matrix& w, const float* x, Range rows, int64_t tokens, int ith) {
+  if (!is_panel(w.format)) {
+    return kernels_.matmul[static_cast<int>(w.format)](y, w.rows, w.data, x, w.columns, rows.begin, rows.end, tokens);
+  }
+  kernels_.panel(w.format).matmul(y, w.rows, w.rows, static_cast<const uint8_t*>(w.data), quantized_, rows.begin / kPanelRows, panels_of(rows.end),
+                                  tokens, scratch_.data() + ith * scratch_bytes_);
 }
 
-void Ops::matmul(std::initializer_list<Product> products, const float* x, int64_t tokens) {
-  const Matrix& first = products.begin()->w;
-  if (is_panel(first.format)) quantize(x, tokens, first.columns);
-  pool_.run([&](int ith, int nth) {
-    for (const Product& product : products) {
-      const Matrix& w = product.w;
-      if (is_panel(w.format)) {
-        const Range panels = part(panels_of(w.rows), ith, nth);
-        const auto matmul = w.format == Format::kQ8 ? kernels_.matmul_q8 : kernels_.matmul_q4;
-        matmul(product.y, w.rows, w.rows, static_cast<const uint8_t*>(w.data), quantized_, panels.begin, panels.end, tokens,
-               scratch_.data() + ith * scratch_bytes_);
-        continue;
+void Ops::product(float* y, const Matrix& w, const float* x, int64_t tokens) {
+  prepare_input(w, x, tokens);
+  pool_.run(panels_of(w.rows), [&](Range panels, int ith) { multiply(y, w, x, rows_of(panels, w.rows), tokens, ith); });
+}
+
+void Ops::add_product(float* y, const Matrix& w, const float* x, int64_t tokens) {
+  prepare_input(w, x, tokens);
+  pool_.run(panels_of(w.rows), [&](Range panels, int ith) {
+    const Range rows = rows_of(panels, w.rows);
+    multiply(product_.data(), w, x, rows, tokens, ith);
+    for (int64_t at = rows.begin; at < tokens * w.rows; at += w.rows) kernels_.add(y + at, product_.data() + at, rows.end - rows.begin);
+  });
+}
+
+void Ops::gated_product(float* y, const Matrix& gate, const Matrix& up, const float* x, int64_t tokens) {
+  prepare_input(gate, x, tokens);
+  pool_.run(panels_of(gate.rows), [&](Range panels, int ith) {
+    const Range rows = rows_of(panels, gate.rows);
+    multiply(y, gate, x, rows, tokens, ith);
+    multiply(up_.data(), up, x, rows, tokens, ith);
+    for (int64_t at = rows.begin; at < tokens * gate.rows; at += gate.rows) kernels_.silu_mul(y + at, up_.data() + at, rows.end - rows.begin);
+  });
+}
+
+void Ops::finish_head(float* head, const float* norm, const Place& place, int64_t token) {
+  const int64_t n = config_.head_dim;
+  kernels_.rms_norm(head, head, norm, n, static_cast<float>(config_.rms_norm_eps));
+  kernels_.rope(head, place.cos + token * n / 2, place.sin + token * n / 2, n);
+}
+
+void Ops::project_heads(float* q, KvCache& cache, const LayerWeights& w, const float* x, const Place& place) {
+  const int64_t n = config_.head_dim, query_heads = config_.num_attention_heads, kv_heads = config_.num_key_value_heads;
+  const Kernels::Attention& attention = kernels_.attention[static_cast<int>(cache.format())];
+  float *k = kv_.data(), *v = k + place.tokens * config_.key_value_size();
+  prepare_input(w.q_proj, x, place.tokens);
+
+  // An item is as many heads as begin and end at panels; queries first, then keys, then values.
+  const int64_t heads_per_item = kPanelRows / std::gcd(kPanelRows, n);
+  const auto items_of = [&](int64_t heads) { return (heads + heads_per_item - 1) / heads_per_item; };
+  const auto project = [&](float* y, const Matrix& matrix, int64_t heads, int64_t item, int ith, const auto& finish) {
+    const Range range = {item * heads_per_item, std::min((item + 1) * heads_per_item, heads)};
+    multiply(y, matrix, x, {range.begin * n, range.end * n}, place.tokens, ith);
+    for (int64_t t = 0; t < place.tokens; ++t) {
+      for (int64_t h = range.begin; h < range.end; ++h) finish(y + (t * heads + h) * n, h, t);
+    }
+  };
+  const int64_t first_key = items_of(query_heads), first_value = first_key + items_of(kv_heads);
+  pool_.run(first_value + items_of(kv_heads), [&](Range items, int ith) {
+    for (int64_t item = items.begin; item < items.end; ++item) {
+      if (item < first_key) {
+        project(q, w.q_proj, query_heads, item, ith, [&](float* head, int64_t, int64_t t) { finish_head(head, w.q_norm, place, t); });
+      } else if (item < first_value) {
+        project(k, w.k_proj, kv_heads, item - first_key, ith, [&](float* head, int64_t h, int64_t t) {
+          finish_head(head, w.k_norm, place, t);
+          attention.store(cache.key(place.layer, h, place.start + t), head, n);
+        });
+      } else {
+        project(v, w.v_proj, kv_heads, item - first_value, ith, [&](float* head, int64_t h, int64_t t) {
+          attention.store(cache.value(place.layer, h, place.start + t), head, n);
+        });
       }
-      const Range rows = part(w.rows, ith, nth, /*grain=*/4);
-      kernels_.matmul[static_cast<int>(w.format)](product.y, w.rows, w.data, x, w.columns, rows.begin, rows.end, tokens);
     }
   });
 }
 
-void Ops::add(float* x, const float* y, int64_t tokens, int64_t n) {
-  each(tokens, [&](int64_t t) { kernels_.add(x + t * n, y + t * n, n); });
+void Ops::attention(float* out, const float* q, KvCache& cache, const Place& place) {
+  const int64_t tiles = (place.tokens + kTileTokens - 1) / kTileTokens;
+  pool_.run(config_.num_key_value_heads * tiles, [&](Range items, int ith) {
+    for (int64_t item = items.begin; item < items.end; ++item) {
+      const int64_t first = item % tiles * kTileTokens;
+      attend(out, q, cache, place, item / tiles, {first, std::min(first + kTileTokens, place.tokens)}, ith);
+    }
+  });
 }
 
-void Ops::rms_norm(float* y, const float* x, const float* weight, int64_t rows, int64_t n, double eps) {
-  const auto norm = [&](int64_t i) { kernels_.rms_norm(y + i * n, x + i * n, weight, n, static_cast<float>(eps)); };
-  if (rows * n < 16384) {  // the heads of one token: not worth a barrier
-    for (int64_t i = 0; i < rows; ++i) norm(i);
-  } else {
-    each(rows, norm);
-  }
+// The queries of a few tokens in the heads that share keys: scores, softmax and mix over the cache's blocks. The softmax's division comes last.
+void Ops::attend(float* out, const float* q, KvCache& cache, const Place& place, int64_t kv_head, Range tokens, int ith) {
+  const Kernels::Attention& kernels = kernels_.attention[static_cast<int>(cache.format())];
+  const int64_t n = config_.head_dim, heads = config_.num_attention_heads, group = heads / config_.num_key_value_heads;
+  const int64_t rows = (tokens.end - tokens.begin) * group, seen = place.start + tokens.end;
+  const AttentionScratch scratch = attention_scratch(ith);
+  const auto each_block = [&](const auto& f) {
+    for (int64_t at = 0; at < seen; at += KvCache::kBlock) f(at, std::min(KvCache::kBlock, seen - at));
+  };
+  const auto each_row = [&](const auto& f) {
+    for (int64_t row = 0; row < rows; ++row) f(row, tokens.begin + row / group, kv_head * group + row % group);
+  };
+
+  const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(n));
+  each_row([&](int64_t row, int64_t t, int64_t head) { kernels.prepare(scratch.queries + row * query_bytes(n), q + (t * heads + head) * n, n, scale); });
+  each_block([&](int64_t at, int64_t count) {
+    kernels.scores(scratch.scores + at, positions_, scratch.queries, rows, cache.key(place.layer, kv_head, at), count, n);
+  });
+  each_row([&](int64_t row, int64_t t, int64_t) {
+    float* scores = scratch.scores + row * positions_;
+    const int64_t own = place.start + t + 1;  // what stands behind belongs to later tokens and must count nothing
+    scratch.totals[row] = kernels_.exponentials(scores, own, kernels.value_factor);
+    std::fill(scores + own, scores + seen, 0.0f);
+  });
+  std::fill(scratch.mixed, scratch.mixed + rows * n, 0.0f);
+  each_block([&](int64_t at, int64_t count) {
+    kernels.mix(scratch.mixed, scratch.scores + at, positions_, rows, cache.value(place.layer, kv_head, at), count, n);
+  });
+  each_row([&](int64_t row, int64_t t, int64_t head) {
+    float* to = out + (t * heads + head) * n;
+    std::copy_n(scratch.mixed + row * n, n, to);
+    kernels_.scale(to, n, 1.0f / scratch.totals[row]);
+  });
 }
 
-void Ops::silu_mul(float* gate, const float* up, int64_t tokens, int64_t n) {
-  each(tokens, [&](int64_t t) { kernels_.silu_mul(gate + t * n, up + t * n, n); });
+Ops::AttentionScratch Ops::attention_scratch(int ith) {
+  const int64_t rows = tile_queries(config_);
+  float* mixed = attention_.data() + ith * rows * (config_.head_dim + 1);
+  return {queries_.data() + ith * rows * query_bytes(config_.head_dim), scores_.data() + ith * rows * positions_, mixed, mixed + rows * config_.head_dim};
 }
 
 void Ops::embed(float* x, const Matrix& embed_tokens, const int32_t* ids, int64_t tokens) {
@@ -81,46 +192,6 @@ void Ops::embed(float* x, const Matrix& embed_tokens, const int32_t* ids, int64_
       format_info(format).decode(table + ids[t] * bytes_of(format, n), n, x + t * n);
     }
   }
-}
-
-void Ops::rope(float* x, const float* cos, const float* sin, int64_t tokens, int64_t heads, int64_t head_dim) {
-  each(tokens, [&](int64_t t) {
-    for (int64_t h = 0; h < heads; ++h) {
-      kernels_.rope(x + (t * heads + h) * head_dim, cos + t * head_dim / 2, sin + t * head_dim / 2, head_dim);
-    }
-  });
-}
-
-void Ops::store(KvCache& cache, const float* k, const float* v, int64_t layer, int64_t start, int64_t tokens, const Config& config) {
-  const int64_t heads = config.num_key_value_heads, n = config.head_dim;
-  for (int64_t t = 0; t < tokens; ++t) {
-    for (int64_t h = 0; h < heads; ++h) {
-      std::memcpy(cache.key(layer, h, start + t), k + (t * heads + h) * n, static_cast<size_t>(n) * sizeof(float));
-      std::memcpy(cache.value(layer, h, start + t), v + (t * heads + h) * n, static_cast<size_t>(n) * sizeof(float));
-    }
-  }
-}
-
-void Ops::attention(float* out, const float* q, KvCache& cache, float* scratch, int64_t layer, int64_t start, int64_t tokens,
-                    const Config& config) {
-  const int64_t heads = config.num_attention_heads, group = heads / config.num_key_value_heads, n = config.head_dim;
-  const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(n));
-  pool_.run([&](int ith, int nth) {
-    float* scores = scratch + ith * (start + tokens);
-    const Range items = part(tokens * heads, ith, nth);
-    for (int64_t item = items.begin; item < items.end; ++item) {
-      const int64_t t = item / heads, head = item % heads, kv_head = head / group, seen = start + t + 1;
-      for (int64_t at = 0; at < seen; at += KvCache::kBlock) {
-        kernels_.scores(scores + at, q + item * n, cache.key(layer, kv_head, at), std::min(KvCache::kBlock, seen - at), n, scale);
-      }
-      kernels_.softmax(scores, seen);
-      float* mixed = out + item * n;
-      std::fill(mixed, mixed + n, 0.0f);
-      for (int64_t at = 0; at < seen; at += KvCache::kBlock) {
-        kernels_.mix(mixed, scores + at, cache.value(layer, kv_head, at), std::min(KvCache::kBlock, seen - at), n);
-      }
-    }
-  });
 }
 
 }  // namespace qwasm

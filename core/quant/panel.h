@@ -17,8 +17,8 @@ namespace qwasm {
 constexpr int64_t kPanelRows = 8;
 constexpr int64_t kBlockColumns = 32;
 
-inline int64_t blocks_of(int64_t columns) { return (columns + kBlockColumns - 1) / kBlockColumns; }
-inline int64_t panels_of(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+constexpr int64_t blocks_of(int64_t columns) { return (columns + kBlockColumns - 1) / kBlockColumns; }
+constexpr int64_t panels_of(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
 constexpr int64_t block_value_bytes(Format format) { return format == Format::kQ8 ? kPanelRows * kBlockColumns : kPanelRows * kBlockColumns / 2; }
 constexpr int64_t block_bytes(Format format) { return block_value_bytes(format) + kPanelRows * 2; }

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "core/base/buffer.h"
@@ -94,18 +96,45 @@ TEST(Buffer, ReportsMemoryThatIsNotThere) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
 }
 
-TEST(ThreadPool, CallsEachThreadOnceARound) {
+TEST(ThreadPool, DoesEachItemOnceARound) {
   for (const int threads : {1, 2, 3, 7, 64, 1000}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), std::min(threads, ThreadPool::kMaxThreads));
-    std::vector<std::atomic<int>> calls(static_cast<size_t>(pool.threads()));
-    for (int round = 0; round < 50; ++round) {
-      pool.run([&](int ith, int nth) {
-        EXPECT_EQ(nth, pool.threads());
-        ++calls[static_cast<size_t>(ith)];
-      });
-      for (auto& count : calls) ASSERT_EQ(count, round + 1);
+    for (const int64_t count : {0, 1, 2, 5, 17, 1000}) {
+      std::vector<std::atomic<int>> done(static_cast<size_t>(count));
+      for (int round = 0; round < 20; ++round) {
+        pool.run(count, [&](Range range, int ith) {
+          ASSERT_GE(ith, 0);
+          ASSERT_LT(ith, pool.threads());
+          for (int64_t i = range.begin; i < range.end; ++i) ++done[static_cast<size_t>(i)];
+        });
+        for (auto& times : done) ASSERT_EQ(times, round + 1);
+      }
     }
+  }
+}
+
+TEST(ThreadPool, NeverRunsTwoPartsOfOneThreadAtOnce) {
+  ThreadPool pool(4);
+  std::vector<std::atomic<int>> inside(4);
+  for (int round = 0; round < 200; ++round) {
+    pool.run(32, [&](Range, int ith) {
+      ASSERT_EQ(++inside[static_cast<size_t>(ith)], 1);
+      --inside[static_cast<size_t>(ith)];
+    });
+  }
+}
+
+TEST(ThreadPool, WakesThreadsThatFellAsleepBetweenRounds) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::atomic<bool> here[2] = {false, false};
+    // Each part waits for the other, so both threads must be there.
+    pool.run(2, [&](Range range, int) {
+      here[range.begin] = true;
+      while (!here[1 - range.begin]) std::this_thread::yield();
+    });
   }
 }
 
@@ -114,17 +143,14 @@ TEST(ThreadPool, OfFewerThanOneThreadHasOne) { EXPECT_EQ(ThreadPool(-5).threads(
 TEST(Part, CoversEverythingOnceInOrder) {
   for (int64_t count = 0; count < 40; ++count) {
     for (int nth = 1; nth < 9; ++nth) {
-      for (const int64_t grain : {1, 4}) {
-        int64_t at = 0;
-        for (int ith = 0; ith < nth; ++ith) {
-          const Range range = part(count, ith, nth, grain);
-          ASSERT_EQ(range.begin, at);
-          ASSERT_GE(range.end, range.begin);
-          ASSERT_TRUE(range.end == count || range.end % grain == 0);
-          at = range.end;
-        }
-        ASSERT_EQ(at, count);
+      int64_t at = 0;
+      for (int ith = 0; ith < nth; ++ith) {
+        const Range range = part(count, ith, nth);
+        ASSERT_EQ(range.begin, at);
+        ASSERT_GE(range.end, range.begin);
+        at = range.end;
       }
+      ASSERT_EQ(at, count);
     }
   }
 }

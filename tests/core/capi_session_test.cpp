@@ -267,7 +267,7 @@ TEST_F(SmallSession, RefusesTextCallsWithoutATokenizer) {
 TEST(EngineOptions, AreRefusedOutsideTheirDomain) {
   for (const char* options :
        {R"({"context_length": 0})", R"({"context_length": 16777217})", R"({"context_length": 1.5})",
-        R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q8"})", R"({"parts": "half"})",
+        R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q9"})", R"({"memory_budget": -1})", R"({"parts": "half"})",
         R"({"thread": 1})", R"({"context_length": "long"})", "[]", "{", ""}) {
     EXPECT_EQ(Engine(qw_engine_new(options)), nullptr) << options;
     EXPECT_EQ(qw_error_code(), QW_INVALID_ARGUMENT) << options;

@@ -1,4 +1,4 @@
-// Every kernel in both variants: against a plain twin in double, and scalar against SIMD bit for bit, at every count from 0 to two
+// Every kernel in every variant: against a plain twin in double, and scalar against SIMD bit for bit, at every count from 0 to two
 // whole vectors and beyond, from misaligned addresses, into memory filled with NaN.
 #include <gtest/gtest.h>
 
@@ -12,13 +12,14 @@
 #include "core/base/half.h"
 #include "core/base/rng.h"
 #include "core/kernels/kernels.h"
+#include "core/quant/cache_row.h"
 
 namespace qwasm {
 namespace {
 
 using Floats = std::vector<float>;
 
-const Kernels* const kVariants[] = {&scalar_kernels(), &simd_kernels()};
+const Kernels* const kVariants[] = {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()};
 
 Floats random_floats(int64_t count, uint64_t seed, double scale = 1) {
   Rng rng(seed);
@@ -46,11 +47,11 @@ void expect_near(const Floats& found, const std::vector<double>& expected, doubl
   for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], absolute + relative * std::fabs(expected[i])) << "at " << i;
 }
 
-// Runs `kernel` in both variants: equal bits, and near `expected`.
+// Runs `kernel` in every variant: equal bits, and near `expected`.
 void check(const std::function<Floats(const Kernels&)>& kernel, const std::vector<double>& expected, double relative, double absolute) {
   const Floats scalar = kernel(scalar_kernels());
   expect_near(scalar, expected, relative, absolute);
-  expect_same_bits(scalar, kernel(simd_kernels()));
+  for (const Kernels* kernels : kVariants) expect_same_bits(scalar, kernel(*kernels));
 }
 
 // Values as a format stores them (with one element before them, so that they are misaligned), and what they decode to.
@@ -202,40 +203,36 @@ TEST(Add, AddsElementByElement) {
   }
 }
 
-TEST(Scores, AreScaledDotProducts) {
-  for (const int64_t n : {2, 6, 8, 64}) {
-    for (int64_t count = 1; count <= 9; ++count) {
-      Misaligned q(random_floats(n, 10)), keys(random_floats(count * n, 11));
-      std::vector<double> expected;
-      for (int64_t i = 0; i < count; ++i) {
-        double sum = 0;
-        for (int64_t d = 0; d < n; ++d) sum += static_cast<double>(q.data()[d]) * keys.data()[i * n + d];
-        expected.push_back(sum * 0.25);
-      }
-      check(
-          [&](const Kernels& kernels) {
-            Floats y = nans(count);
-            kernels.scores(y.data(), q.data(), keys.data(), count, n, 0.25f);
-            return y;
-          },
-          expected, 1e-5, 1e-6);
-    }
+TEST(Scale, MultipliesElementByElement) {
+  for (int64_t n = 0; n <= 20; ++n) {
+    const Floats x = random_floats(n, 8);
+    std::vector<double> expected;
+    for (const float v : x) expected.push_back(v * 0.3f);
+    check(
+        [&](const Kernels& kernels) {
+          Floats y = x;
+          kernels.scale(y.data(), n, 0.3f);
+          return y;
+        },
+        expected, 1e-7, 0);
   }
 }
 
-TEST(Softmax, SumsToOneForAnyRangeOfScores) {
+TEST(Exponentials, AreThoseOfTheDistanceToTheLargestWithTheirSum) {
   for (int64_t n = 1; n <= 40; ++n) {
     for (const double scale : {0.01, 1.0, 50.0, 1e4}) {
       const Floats x = random_floats(n, 12, scale);
       double largest = x[0], total = 0;
       for (const float v : x) largest = std::max(largest, static_cast<double>(v));
       std::vector<double> expected;
+      for (const float v : x) expected.push_back(3 * std::exp(v - largest));
       for (const float v : x) total += std::exp(v - largest);
-      for (const float v : x) expected.push_back(std::exp(v - largest) / total);
+      expected.push_back(total);
       check(
           [&](const Kernels& kernels) {
             Floats y = x;
-            kernels.softmax(y.data(), n);
+            const float sum = kernels.exponentials(y.data(), n, 3);
+            y.push_back(sum);
             return y;
           },
           expected, 1e-5, 1e-30);
@@ -243,25 +240,125 @@ TEST(Softmax, SumsToOneForAnyRangeOfScores) {
   }
 }
 
-TEST(Mix, AddsWeightedValuesToWhatIsThere) {
-  for (const int64_t n : {1, 2, 15, 16, 17, 32, 64}) {
-    for (int64_t count = 0; count <= 5; ++count) {
-      const Floats out = random_floats(n, 13), weights = random_floats(count, 14);
-      Misaligned values(random_floats(count * n, 15));
-      std::vector<double> expected(out.begin(), out.end());
-      for (int64_t i = 0; i < count; ++i) {
-        for (int64_t d = 0; d < n; ++d) expected[static_cast<size_t>(d)] += static_cast<double>(weights[static_cast<size_t>(i)]) * values.data()[i * n + d];
-      }
-      check(
-          [&](const Kernels& kernels) {
-            Floats y = out;
-            kernels.mix(y.data(), weights.data(), values.data(), count, n);
-            return y;
-          },
-          expected, 1e-5, 1e-6);
+TEST(Exponentials, KeepANaNFromBeingLost) {
+  for (const Kernels* kernels : kVariants) {
+    for (const size_t at : {0, 3, 4, 8}) {
+      Floats x = random_floats(9, 1);
+      x[at] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_TRUE(std::isnan(kernels->exponentials(x.data(), 9, 1))) << kernels->name << " at " << at;
     }
   }
 }
+
+// Rows of the cache in a format, at an odd multiple of two bytes, with what they decode to.
+struct CacheRows {
+  CacheRows(const Kernels& kernels, CacheFormat format, const Floats& x, int64_t count, int64_t n)
+      : row_bytes(cache_row_bytes(format, n)), bytes(static_cast<size_t>(count * row_bytes + 6), 0xff), values(x.size()) {
+    data = bytes.data() + (format == CacheFormat::kF32 ? 4 : 2);
+    for (int64_t i = 0; i < count; ++i) {
+      uint8_t* row = data + i * row_bytes;
+      kernels.attention[static_cast<int>(format)].store(row, x.data() + i * n, n);
+      for (int64_t d = 0; d < n; ++d) values[static_cast<size_t>(i * n + d)] = decode(format, row, d, n);
+    }
+  }
+  static float decode(CacheFormat format, const uint8_t* row, int64_t d, int64_t n) {
+    uint16_t half;
+    float value;
+    switch (format) {
+      case CacheFormat::kF32: std::memcpy(&value, row + 4 * d, 4); return value;
+      case CacheFormat::kF16: std::memcpy(&half, row + 2 * d, 2); return f16_to_f32(half);
+      default: std::memcpy(&half, row + blocks_of(n) * 32 + d / 32 * 2, 2); return static_cast<float>(static_cast<int8_t>(row[d])) * f16_to_f32(half);
+    }
+  }
+  int64_t row_bytes;
+  std::vector<uint8_t> bytes;
+  uint8_t* data;
+  std::vector<double> values;
+};
+
+class CacheRow : public testing::TestWithParam<CacheFormat> {
+ protected:
+  // Error of a stored value relative to the largest.
+  double precision() const { return GetParam() == CacheFormat::kF32 ? 1e-7 : GetParam() == CacheFormat::kF16 ? 5e-4 : 4.5e-3; }
+};
+
+TEST_P(CacheRow, HoldsItsValuesAsTheSpecificationSays) {
+  for (const int64_t n : {1, 4, 6, 31, 32, 33, 64, 128}) {
+    for (const double size : {1e-6, 1.0, 1000.0}) {
+      const Floats x = random_floats(2 * n, 10, size);
+      const CacheRows rows(scalar_kernels(), GetParam(), x, 2, n);
+      for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(rows.values[i], x[i], size * precision() + 6e-8);
+      for (const Kernels* kernels : kVariants) ASSERT_EQ(CacheRows(*kernels, GetParam(), x, 2, n).bytes, rows.bytes) << kernels->name;
+    }
+  }
+}
+
+TEST_P(CacheRow, KeepsLargeAndZeroRowsFinite) {
+  for (const float value : {0.0f, 65504.0f, 1e30f, -1e30f}) {
+    const CacheRows rows(scalar_kernels(), GetParam(), Floats(32, value), 1, 32);
+    for (const double stored : rows.values) EXPECT_TRUE(std::isfinite(stored)) << value;
+    for (const Kernels* kernels : kVariants) EXPECT_EQ(CacheRows(*kernels, GetParam(), Floats(32, value), 1, 32).bytes, rows.bytes);
+  }
+}
+
+TEST_P(CacheRow, ScoresAreScaledDotProductsForEveryNumberOfQueriesAndKeys) {
+  for (const int64_t n : {2, 6, 8, 32, 60, 64, 128}) {
+    for (const int64_t queries : {1, 2, 3, 4, 7}) {
+      for (int64_t count = 1; count <= 9; ++count) {
+        const Floats q = random_floats(queries * n, 10);
+        const CacheRows keys(scalar_kernels(), GetParam(), random_floats(count * n, 11), count, n);
+        std::vector<double> expected;
+        for (int64_t r = 0; r < queries; ++r) {
+          for (int64_t i = 0; i < count; ++i) {
+            double sum = 0;
+            for (int64_t d = 0; d < n; ++d) sum += q[static_cast<size_t>(r * n + d)] * keys.values[static_cast<size_t>(i * n + d)];
+            expected.push_back(sum * 0.25);
+          }
+        }
+        const auto run = [&](const Kernels& kernels) {
+          const Kernels::Attention& attention = kernels.attention[static_cast<int>(GetParam())];
+          std::vector<uint8_t> prepared(static_cast<size_t>(queries * query_bytes(n)), 0xff);
+          for (int64_t r = 0; r < queries; ++r) attention.prepare(prepared.data() + r * query_bytes(n), q.data() + r * n, n, 0.25f);
+          Floats y = nans(queries * count);
+          attention.scores(y.data(), count, prepared.data(), queries, keys.data, count, n);
+          return y;
+        };
+        // q8 rounds the query as well, to a 254th of its largest value.
+        check(run, expected, 1e-5, GetParam() == CacheFormat::kQ8 ? 0.25 * static_cast<double>(n) / 254 : 1e-5);
+      }
+    }
+  }
+}
+
+TEST_P(CacheRow, MixAddsWeightedValuesToWhatIsThere) {
+  for (const int64_t n : {1, 2, 15, 16, 17, 32, 60, 128}) {
+    for (const int64_t queries : {1, 2, 3, 4, 7}) {
+      for (int64_t count = 0; count <= 5; ++count) {
+        const Floats out = random_floats(queries * n, 13), weights = random_floats(queries * count, 14);
+        const CacheRows values(scalar_kernels(), GetParam(), random_floats(count * n, 15), count, n);
+        std::vector<double> expected(out.begin(), out.end());
+        for (int64_t r = 0; r < queries; ++r) {
+          for (int64_t i = 0; i < count; ++i) {
+            for (int64_t d = 0; d < n; ++d) {
+              expected[static_cast<size_t>(r * n + d)] += static_cast<double>(weights[static_cast<size_t>(r * count + i)]) * values.values[static_cast<size_t>(i * n + d)];
+            }
+          }
+        }
+        const auto run = [&](const Kernels& kernels) {
+          const Kernels::Attention& attention = kernels.attention[static_cast<int>(GetParam())];
+          Floats y = out, scaled = weights;
+          kernels.scale(scaled.data(), queries * count, attention.value_factor);
+          attention.mix(y.data(), scaled.data(), count, queries, values.data, count, n);
+          return y;
+        };
+        check(run, expected, 1e-5, 1e-6);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CacheRow, testing::Values(CacheFormat::kF32, CacheFormat::kF16, CacheFormat::kQ8),
+                         [](const auto& info) { return kCacheFormatNames[static_cast<int>(info.param)]; });
 
 TEST(Formats, FindTheFirstValueThatIsNotFinite) {
   for (const Format format : {Format::kF32, Format::kF16, Format::kBF16}) {
@@ -278,10 +375,23 @@ TEST(Formats, FindTheFirstValueThatIsNotFinite) {
   }
 }
 
-TEST(Variants, AreTwoDifferentTables) {
+TEST(Variants, HaveKernelsOfTheirOwn) {
   EXPECT_STREQ(scalar_kernels().name, "scalar");
   EXPECT_STREQ(simd_kernels().name, "simd");
-  EXPECT_NE(scalar_kernels().softmax, simd_kernels().softmax);
+  EXPECT_STREQ(relaxed_kernels().name, "relaxed");
+  const auto functions = [](const Kernels& k) {
+    std::vector<const void*> all;
+    const auto add = [&](auto... pointers) { (all.push_back(reinterpret_cast<const void*>(pointers)), ...); };
+    add(k.matmul[0], k.matmul[1], k.matmul[2], k.q8.quantize, k.q8.matmul, k.q4.quantize, k.q4.matmul, k.rms_norm, k.rope, k.silu_mul, k.add, k.scale, k.exponentials);
+    for (const Kernels::Attention& a : k.attention) add(a.store, a.prepare, a.scores, a.mix);
+    return all;
+  };
+  const auto scalar = functions(scalar_kernels());
+  for (const Kernels* kernels : {&simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
+    for (size_t i = 0; const void* function : functions(*kernels)) EXPECT_NE(function, scalar[i++]) << kernels->name << ": kernel " << i << " is the scalar one";
+  }
+  EXPECT_NE(relaxed_kernels().q4.matmul, simd_kernels().q4.matmul);
+  EXPECT_NE(relaxed_kernels().q4.matmul, relaxed_wide_kernels().q4.matmul);
 }
 
 }  // namespace

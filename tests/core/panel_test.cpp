@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -127,18 +128,27 @@ TEST(Panel, KeepsZerosAndTinyAndHugeWeights) {
   }
 }
 
+const Kernels* const kSimdVariants[] = {&simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()};
+
+// Activations as a variant wants them for a format.
 struct Quantized {
-  Quantized(const Kernels& kernels, const Floats& x, int64_t tokens, int64_t columns)
-      : blocks(blocks_of(columns)), values(static_cast<size_t>(tokens * blocks * 64)), scales(static_cast<size_t>(tokens * blocks)), sums(scales.size()) {
+  Quantized(const Kernels& kernels, Format format, const Floats& x, int64_t tokens, int64_t columns)
+      : blocks(blocks_of(columns)),
+        values(static_cast<size_t>(tokens * blocks * QuantizedTokens::kBlockBytes)),
+        scales(static_cast<size_t>(tokens * blocks)),
+        sums(scales.size()) {
     view = {values.data(), scales.data(), sums.data(), blocks};
-    for (int64_t t = 0; t < tokens; ++t) kernels.quantize(view, t, x.data() + t * columns, columns);
+    for (int64_t t = 0; t < tokens; ++t) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
   }
+  // Of the scalar and the plain SIMD layout.
   double value(int64_t token, int64_t column) const {
     const int64_t block = token * blocks + column / 32, k = column % 32;
-    return static_cast<double>(scales[static_cast<size_t>(block)]) * 0x1p-112 * values[static_cast<size_t>(block * 64 + k / 4 * 8 + k % 4)];
+    int16_t whole;
+    std::memcpy(&whole, values.data() + block * QuantizedTokens::kBlockBytes + k / 4 * 16 + k % 4 * 2, 2);
+    return static_cast<double>(scales[static_cast<size_t>(block)]) * 0x1p-112 * whole;
   }
   int64_t blocks;
-  std::vector<int16_t> values;
+  std::vector<uint8_t> values;
   Floats scales;
   std::vector<int32_t> sums;
   QuantizedTokens view;
@@ -147,12 +157,26 @@ struct Quantized {
 TEST(Quantize, RoundsActivationsToAHundredAndTwentySeventhOfTheirLargest) {
   for (const int64_t columns : {1, 31, 32, 33, 100}) {
     const Floats x = random_floats(2 * columns, 4, 5);
-    const Quantized scalar(scalar_kernels(), x, 2, columns), simd(simd_kernels(), x, 2, columns);
-    EXPECT_EQ(scalar.values, simd.values);
-    EXPECT_EQ(scalar.scales, simd.scales);
-    EXPECT_EQ(scalar.sums, simd.sums);
+    const Quantized scalar(scalar_kernels(), Format::kQ4, x, 2, columns);
+    EXPECT_EQ(scalar.values, Quantized(simd_kernels(), Format::kQ4, x, 2, columns).values);
+    for (const Kernels* kernels : kSimdVariants) {
+      const Quantized simd(*kernels, Format::kQ4, x, 2, columns);
+      EXPECT_EQ(scalar.scales, simd.scales);
+      EXPECT_EQ(scalar.sums, simd.sums);
+    }
     for (int64_t t = 0; t < 2; ++t) {
       for (int64_t i = 0; i < columns; ++i) ASSERT_NEAR(scalar.value(t, i), x[static_cast<size_t>(t * columns + i)], 10 / 127.0 / 2);
+    }
+  }
+}
+
+TEST(Quantize, LetsNeitherANaNNorAnInfinityBecomeAnOrdinaryNumber) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const size_t at : {0, 5, 31}) {
+      Floats x(32, 1.0f);
+      x[at] = bad;
+      EXPECT_TRUE(std::isnan(Quantized(scalar_kernels(), Format::kQ8, x, 1, 32).scales[0]));
+      for (const Kernels* kernels : kSimdVariants) EXPECT_TRUE(std::isnan(Quantized(*kernels, Format::kQ4, x, 1, 32).scales[0]));
     }
   }
 }
@@ -160,7 +184,7 @@ TEST(Quantize, RoundsActivationsToAHundredAndTwentySeventhOfTheirLargest) {
 Floats multiply(const Kernels& kernels, const Panels& w, const Quantized& x, int64_t tokens, int64_t cut) {
   Floats y(static_cast<size_t>(tokens * w.rows), std::numeric_limits<float>::quiet_NaN());
   std::vector<double> scratch(static_cast<size_t>(panel_scratch_bytes(x.blocks)) / 8 + 2);
-  const auto matmul = w.format == Format::kQ8 ? kernels.matmul_q8 : kernels.matmul_q4;
+  const auto matmul = kernels.panel(w.format).matmul;
   matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, 0, cut, tokens, scratch.data());
   matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, cut, panels_of(w.rows), tokens, scratch.data());
   return y;
@@ -178,7 +202,7 @@ TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
         const Panels w(format, random_floats(rows * columns, 5), rows, columns);
         for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
           const Floats x = random_floats(tokens * columns, 6);
-          const Quantized quantized(scalar_kernels(), x, tokens, columns);
+          const Quantized quantized(scalar_kernels(), format, x, tokens, columns);
           const Floats found = multiply(scalar_kernels(), w, quantized, tokens, panels_of(rows) / 2);
           for (int64_t r = 0; r < rows; ++r) {
             const Floats row = w.row(r);
@@ -192,7 +216,9 @@ TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
               ASSERT_NEAR(found[static_cast<size_t>(t * rows + r)], sum, 1e-6 * size) << rows << " x " << columns << ", " << tokens << " tokens";
             }
           }
-          expect_same_bits(found, multiply(simd_kernels(), w, quantized, tokens, 0));
+          for (const Kernels* kernels : kSimdVariants) {
+            expect_same_bits(found, multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), tokens, 0));
+          }
         }
       }
     }
@@ -204,12 +230,12 @@ TEST(PanelMatMul, GivesTheSameBitsForOneTokenAsForMany) {
   const Floats x = random_floats(tokens * columns, 7);
   for (const Format format : {Format::kQ8, Format::kQ4}) {
     const Panels w(format, random_floats(rows * columns, 8), rows, columns);
-    for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels()}) {
-      const Floats together = multiply(*kernels, w, Quantized(*kernels, x, tokens, columns), tokens, 1);
+    for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
+      const Floats together = multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), tokens, 1);
       Floats apart;
       for (int64_t t = 0; t < tokens; ++t) {
         const Floats token(x.begin() + t * columns, x.begin() + (t + 1) * columns);
-        const Floats y = multiply(*kernels, w, Quantized(*kernels, token, 1, columns), 1, 1);
+        const Floats y = multiply(*kernels, w, Quantized(*kernels, format, token, 1, columns), 1, 1);
         apart.insert(apart.end(), y.begin(), y.end());
       }
       expect_same_bits(together, apart);
@@ -223,9 +249,11 @@ TEST(PanelMatMul, IsExactAtTheExtremesOfItsValues) {
   for (const Format format : {Format::kQ8, Format::kQ4}) {
     for (const float sign : {1.0f, -1.0f}) {
       const Panels w(format, Floats(8 * columns, 3.0f), 8, columns);
-      const Quantized x(scalar_kernels(), Floats(columns, sign * 2), 1, columns);
-      for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels()}) {
-        for (const float y : multiply(*kernels, w, x, 1, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
+      for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
+        const Quantized x(*kernels, format, Floats(5 * columns, sign * 2), 5, columns);
+        for (const int64_t tokens : {1, 5}) {
+          for (const float y : multiply(*kernels, w, x, tokens, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
+        }
       }
     }
   }
