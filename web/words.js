@@ -25,10 +25,11 @@ export function progressInWords({ phase, loaded, total, rate, secondsLeft }) {
   return parts.join(' · ')
 }
 
-/** The rung of the ladder that the model runs on, with the reason: 'relaxed SIMD, 2 threads · …'. */
+/** The rung of the ladder that the model runs on: 'relaxed SIMD, 2 threads'; below the highest with what is lacking. */
 export function rungInWords({ variant, threads, why }) {
   const kind = variant.startsWith('relaxed') ? 'relaxed SIMD' : 'plain SIMD'
-  return `${kind}, ${threads === 1 ? '1 thread' : `${threads} threads`} · ${why}`
+  const rung = `${kind}, ${threads === 1 ? '1 thread' : `${threads} threads`}`
+  return variant === 'relaxed' ? rung : `${rung} · ${why}`
 }
 
 export function parametersInWords(parameters) {

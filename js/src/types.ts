@@ -48,7 +48,7 @@ export interface LoadOptions extends SourceOptions {
   kv?: 'auto' | 'f32' | 'f16' | 'q8'
   /** Default: half of the machine's threads, at least 2 where it has 2. More than the pool allows is clamped, never an error. */
   threads?: number
-  /** Forces a module; an error that says why where it cannot run. Default: the best that runs here; `info.why` says why it is not a better one. */
+  /** Forces a module; an error that says why where it cannot run. Default: the best that runs here. */
   variant?: Variant
 }
 

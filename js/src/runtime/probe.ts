@@ -1,4 +1,4 @@
-// Whether relaxed SIMD may be used here. That an engine has the instructions is not enough: some compile them wrongly, so this runs them.
+// Whether relaxed SIMD may be used here. Some engines have its instructions and compile them wrongly, so this runs them.
 
 /*
  * (module
