@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const MODULES = ['qwasm-simd', 'qwasm-simd-single']
+const MODULES = ['qwasm-relaxed', 'qwasm-simd', 'qwasm-relaxed-single', 'qwasm-simd-single']
 const MODULE_RAW = 400 * 1024
 const MODULE_BROTLI = 150 * 1024
 const PACKAGE_UNPACKED = 2.5e6

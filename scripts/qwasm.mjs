@@ -5,7 +5,8 @@ import { build } from './build.mjs'
 import { setup } from './setup.mjs'
 import { main, root } from './tools.mjs'
 
-const outputs = ['dist/cli.js', 'dist/worker.node.js', 'dist/wasm/qwasm-simd.wasm', 'dist/wasm/qwasm-simd-single.wasm']
+const modules = ['relaxed', 'simd', 'relaxed-single', 'simd-single'].map(variant => `dist/wasm/qwasm-${variant}.wasm`)
+const outputs = ['dist/cli.js', 'dist/worker.node.js', ...modules]
 
 await main(async () => {
   if (!outputs.every(path => existsSync(join(root, path)))) await build(await setup())

@@ -70,7 +70,8 @@ async function load() {
   showProgress({ phase: 'headers', loaded: 0, total: 0 })
   announce('Loading the model')
   try {
-    model = await loadModel(new URL('models/demo/', location.href), { onProgress: showProgress })
+    // A model as tiny as this one is fast in exact mode too.
+    model = await loadModel(new URL('models/demo/', location.href), { dtype: 'exact', onProgress: showProgress })
   } catch (error) {
     showProblem(error, load, 'Load again')
     return

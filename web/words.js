@@ -25,12 +25,11 @@ export function progressInWords({ phase, loaded, total, rate, secondsLeft }) {
   return parts.join(' · ')
 }
 
-const MODULES = { 'simd': 'WebAssembly SIMD', 'simd-single': 'WebAssembly SIMD without threads' }
-
-/** The rung of the ladder that the model runs on, with the reason. */
+/** The rung of the ladder that the model runs on: 'relaxed SIMD, 2 threads'; below the highest with what is lacking. */
 export function rungInWords({ variant, threads, why }) {
-  const cores = threads === 1 ? '1 thread' : `${threads} threads`
-  return `${MODULES[variant] ?? variant}, ${cores} (${variant}): ${why}`
+  const kind = variant.startsWith('relaxed') ? 'relaxed SIMD' : 'plain SIMD'
+  const rung = `${kind}, ${threads === 1 ? '1 thread' : `${threads} threads`}`
+  return variant === 'relaxed' ? rung : `${rung} · ${why}`
 }
 
 export function parametersInWords(parameters) {

@@ -3,8 +3,11 @@
 /** Where a model lies: a folder's URL, a local folder's path (Node.js), or the folder's files (a file input, drag and drop). */
 export type ModelSource = string | URL | readonly File[] | FileList
 
-/** A compiled module. Threads and memory make the difference; tokens and logits are the same in both. */
-export type Variant = 'simd' | 'simd-single'
+/**
+ * A compiled module: with relaxed SIMD, which is faster, or with plain SIMD; with threads or, where `-single` stands, without. Tokens and
+ * logits are the same in all.
+ */
+export type Variant = 'relaxed' | 'simd' | 'relaxed-single' | 'simd-single'
 
 export interface LoadProgress {
   /** 'headers': config, tokenizer and tensor headers; 'weights': the tensors' bytes; 'ready': all is there. */
@@ -38,10 +41,14 @@ export interface LoadOptions extends SourceOptions {
   dtype?: 'auto' | 'exact' | 'q8' | 'q4'
   /** Tokens of prompt and answer together; default min(max_position_embeddings, 4096). */
   contextLength?: number
-  kv?: 'auto' | 'f32'
+  /**
+   * How keys and values of past tokens are kept: 'f16' and 'q8' take a half and about a quarter of the bytes of 'f32'. 'auto' is 'f16',
+   * and 'f32' where `dtype` is 'exact'.
+   */
+  kv?: 'auto' | 'f32' | 'f16' | 'q8'
   /** Default: half of the machine's threads, at least 2 where it has 2. More than the pool allows is clamped, never an error. */
   threads?: number
-  /** Forces a module; an error where it cannot run. */
+  /** Forces a module; an error that says why where it cannot run. Default: the best that runs here. */
   variant?: Variant
 }
 
@@ -69,7 +76,7 @@ export interface ModelInfo {
   /** Bytes of weights in memory. */
   weightBytes: number
   kvBytesPerToken: number
-  /** The rung it runs on: module, threads, and why this one. */
+  /** The rung it runs on: module, threads, and what the higher ones lack here. */
   variant: Variant
   threads: number
   why: string

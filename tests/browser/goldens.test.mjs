@@ -1,11 +1,12 @@
-// Every golden model in Chromium, in both modules, through the public API: logits, greedy ids, and the bits that Node.js computes.
+// Every golden model in Chromium, in all four modules, through the public API: the bits of the native build (which is held against
+// transformers) and the greedy ids of transformers; then the same bits with q8 and q4 weights.
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { loadModel } from '../../dist/node.js'
 import { launchChromium } from '../support/browsers.mjs'
-import { goldenCases, goldenModels, hashBits, root, worstDeviation } from '../support/golden.mjs'
+import { expectedBits, goldenCases, goldenModels } from '../support/golden.mjs'
+import { computeInPage } from '../support/page-bits.mjs'
 import { startSite, watchedPage } from '../support/site.mjs'
+import { VARIANTS } from '../support/variants.mjs'
 
 let browser, site, page
 
@@ -20,65 +21,36 @@ after(async () => {
   await site?.close()
 })
 
-/** Runs in the page: loads a model and computes every case; logits come back as base64, for they are megabytes. */
-async function computeInPage({ folder, variant, contextLength, cases }) {
-  const { loadModel } = await import('/dist/browser.js')
-  const base64 = array => new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(',') + 1))
-    reader.onerror = () => reject(reader.error)
-    reader.readAsDataURL(new Blob([array]))
-  })
-  const model = await loadModel(new URL(folder, location.origin), { variant, contextLength })
-  const results = []
-  for (const { ids, positions, maxTokens } of cases) {
-    const logits = await model.logits(ids, { positions })
-    const { ids: greedy } = await model.generate(ids, { temperature: 0, maxTokens }).result()
-    results.push({ logits: await base64(logits), greedy })
-  }
-  const { info } = model
-  await model.dispose()
-  return { variant: info.variant, threads: info.threads, results }
-}
-
-/** Hashes of the logits that Node.js computes for the same cases. */
-async function hashesInNode(folder, contextLength, cases) {
-  const model = await loadModel(join(root, folder), { contextLength })
-  const hashes = []
-  for (const { ids, positions } of cases) hashes.push(hashBits(await model.logits(ids, { positions })))
-  await model.dispose()
-  return hashes
-}
-
-function floats(base64) {
-  const bytes = Buffer.from(base64, 'base64')
-  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
-}
-
 for (const { name, folder, goldenFolder } of goldenModels) {
   describe(`${name} in Chromium`, () => {
     const cases = goldenCases(goldenFolder)
     const contextLength = Math.max(...cases.map(({ ids, greedy }) => ids.length + greedy.length))
-    let expectedHashes
 
-    before(async () => {
-      expectedHashes = await hashesInNode(folder, contextLength, cases)
-    })
-
-    for (const variant of ['simd', 'simd-single']) {
-      it(`agrees with transformers and with Node.js, bit for bit, in ${variant}`, async () => {
+    for (const variant of VARIANTS) {
+      it(`agrees with transformers and the native build, bit for bit, in ${variant}`, async () => {
         const asked = cases.map(({ ids, positions, greedy }) => ({ ids, positions, maxTokens: greedy.length }))
-        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, variant, contextLength, cases: asked })
+        const options = { dtype: 'exact', variant, contextLength }
+        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options, cases: asked })
         assert.equal(computed.variant, variant)
-        if (variant === 'simd-single') assert.equal(computed.threads, 1)
-        computed.results.forEach((result, index) => {
-          const golden = cases[index]
-          const logits = floats(result.logits)
-          const worst = worstDeviation(logits, golden.logits, golden.vocabSize)
-          assert.ok(worst <= 1, `${golden.name}: the worst logit is ${worst} tolerances away`)
-          assert.deepEqual(result.greedy, golden.greedy, `${golden.name}: greedy ids`)
-          assert.equal(hashBits(logits), expectedHashes[index], `${golden.name}: the bits that Node.js computes`)
-        })
+        if (variant.endsWith('-single')) assert.equal(computed.threads, 1)
+        const expected = cases.map(golden => ({ bits: expectedBits(name, golden.name), greedy: golden.greedy }))
+        assert.deepEqual(computed.results, expected)
+      })
+    }
+  })
+}
+
+for (const dtype of ['q8', 'q4']) {
+  describe(`${dtype} in Chromium`, () => {
+    const { name, folder, goldenFolder } = goldenModels.find(model => model.name === 'demo')
+    const cases = goldenCases(goldenFolder).map(({ name: caseName, ids, positions }) => ({ caseName, ids, positions, maxTokens: 0 }))
+
+    for (const variant of VARIANTS) {
+      it(`has the bits of the native build in ${variant}`, async () => {
+        const options = { dtype, kv: 'f32', variant }
+        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options, cases })
+        assert.equal(computed.variant, variant)
+        assert.deepEqual(computed.results.map(({ bits }) => bits), cases.map(({ caseName }) => expectedBits(`${name} ${dtype}`, caseName)))
       })
     }
   })

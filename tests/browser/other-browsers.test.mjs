@@ -1,7 +1,9 @@
-// The demo page in Firefox and WebKit: it loads, answers rightly, and says which rung it runs on.
+// Firefox and WebKit: the demo page loads, answers rightly and says which rung it runs on; and every kind of weights has the native build's bits.
 import assert from 'node:assert/strict'
-import { after, before, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { launchFirefox, launchWebKit } from '../support/browsers.mjs'
+import { expectedBits, goldenCases } from '../support/golden.mjs'
+import { computeInPage } from '../support/page-bits.mjs'
 import { startSite } from '../support/site.mjs'
 
 const QUESTION = 'What is 347 + 85?'
@@ -18,6 +20,15 @@ const IS_ANSWERED = "return document.querySelector('.message.assistant:not(.stre
 
 // By the clock: a window that nobody sees may draw no frames, and Puppeteer's own way of waiting counts frames.
 const PATIENCE = { polling: 100, timeout: 60_000 }
+const timeout = 180_000
+
+const cases = goldenCases('tests/golden/demo').map(({ name, ids, positions }) => ({ name, ids, positions, maxTokens: 0 }))
+const asked = dtype => ({ folder: '/models/demo/', options: { dtype, kv: 'f32' }, cases })
+
+function checkBits({ results }, dtype) {
+  const name = dtype === 'exact' ? 'demo' : `demo ${dtype}`
+  assert.deepEqual(results.map(({ bits }) => bits), cases.map(golden => expectedBits(name, golden.name)))
+}
 
 let site
 
@@ -26,34 +37,63 @@ before(async () => {
 })
 after(() => site?.close())
 
-it('answers a sum in Firefox, with threads', { timeout: 180_000 }, async () => {
-  const browser = await launchFirefox()
-  try {
-    const page = await browser.newPage()
+describe('Firefox', () => {
+  let browser, page
+
+  before(async () => {
+    browser = await launchFirefox()
+    page = await browser.newPage()
+  }, { timeout })
+  after(() => browser?.close())
+
+  it('answers a sum, with relaxed SIMD and threads', { timeout }, async () => {
     await page.goto(site.url)
     await page.waitForFunction(new Function(IS_READY), PATIENCE)
     const { problem, rung } = await page.evaluate(new Function(STATE))
     assert.equal(problem, null)
-    assert.match(rung, /\(simd\)/)
+    assert.match(rung, /^Runs on relaxed SIMD, \d+ threads$/)
     await page.evaluate(new Function(ASK))
     const answer = await page.waitForFunction(new Function(IS_ANSWERED), PATIENCE)
     assert.equal(await answer.jsonValue(), ANSWER)
-  } finally {
-    await browser.close()
+  })
+
+  for (const dtype of ['exact', 'q8', 'q4']) {
+    it(`computes the bits of the native build: ${dtype}`, { timeout }, async () => {
+      await page.goto(`${site.url}blank/`)
+      const computed = await page.evaluate(computeInPage, asked(dtype))
+      assert.equal(computed.variant, 'relaxed')
+      checkBits(computed, dtype)
+    })
   }
 })
 
-it('answers a sum in WebKit, on whatever rung it allows', { timeout: 180_000 }, async () => {
-  const page = await launchWebKit()
-  try {
+describe('WebKit', () => {
+  let page
+
+  before(async () => {
+    page = await launchWebKit()
+  }, { timeout })
+  after(() => page?.close())
+
+  it('answers a sum on plain SIMD, with threads where it allows them, and says why', { timeout }, async () => {
     await page.goto(site.url)
     await page.waitFor(IS_READY)
     const { problem, rung } = await page.evaluate(STATE)
     assert.equal(problem, null)
-    assert.match(rung, /\(simd(-single)?\): \S/)
+    assert.match(rung, /^Runs on plain SIMD, \d+ threads? · no relaxed SIMD: \S/)
     await page.evaluate(ASK)
     assert.equal(await page.waitFor(IS_ANSWERED), ANSWER)
-  } finally {
-    await page.close()
+  })
+
+  for (const dtype of ['exact', 'q8', 'q4']) {
+    it(`computes the bits of the native build: ${dtype}`, { timeout }, async () => {
+      await page.goto(`${site.url}blank/`)
+      await page.evaluate(`(${computeInPage})(arguments[0])
+        .then(computed => { window.outcome = { computed } }, error => { window.outcome = { problem: String(error) } })`, asked(dtype))
+      const { computed, problem } = await page.waitFor('return window.outcome')
+      assert.equal(problem, undefined)
+      assert.match(computed.variant, /^simd/)
+      checkBits(computed, dtype)
+    })
   }
 })

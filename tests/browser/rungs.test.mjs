@@ -1,4 +1,4 @@
-// The lower rung in Chromium, without cross-origin isolation; and loading from files that a person chose.
+// The rungs in Chromium, with cross-origin isolation and without; and loading from files that a person chose.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { launchChromium } from '../support/browsers.mjs'
 import { goldenCases, root } from '../support/golden.mjs'
 import { startSite, watchedPage } from '../support/site.mjs'
+import { VARIANTS } from '../support/variants.mjs'
 
 const demo = goldenCases('tests/golden/demo').find(({ name }) => name === 'add_thinking')
 let browser
@@ -29,7 +30,7 @@ async function onBlankPage(options, work) {
 }
 
 /** Runs in the page: the rung of a load, and the greedy ids. */
-async function greedyInPage({ ids, maxTokens, options = {} }) {
+async function greedyInPage({ ids, maxTokens, options }) {
   const { loadModel } = await import('/dist/browser.js')
   const files = document.querySelector('input')?.files
   try {
@@ -43,26 +44,63 @@ async function greedyInPage({ ids, maxTokens, options = {} }) {
   }
 }
 
-const asked = { ids: demo.ids, maxTokens: demo.greedy.length }
+const asked = { ids: demo.ids, maxTokens: demo.greedy.length, options: { dtype: 'exact' } }
+
+/** A function that tells which modules a site's pages have asked for until then. */
+function watchModules(site) {
+  const asked = []
+  site.server.on('request', ({ url }) => url.endsWith('.wasm') && asked.push(url.slice(url.lastIndexOf('/') + 1)))
+  return () => asked
+}
+
+describe('a page that is cross-origin isolated', () => {
+  it('runs relaxed SIMD with threads, and fetches no other module', async () => {
+    await onBlankPage({}, async (page, site) => {
+      const modules = watchModules(site)
+      const result = await page.evaluate(greedyInPage, asked)
+      assert.equal(result.variant, 'relaxed')
+      assert.ok(result.threads >= 2)
+      assert.equal(result.why, 'relaxed SIMD and threads are there')
+      assert.deepEqual(result.ids, demo.greedy)
+      assert.deepEqual(modules(), ['qwasm-relaxed.wasm'])
+    })
+  })
+
+  it('runs any module that is asked for, and fetches no other', async () => {
+    for (const variant of VARIANTS) {
+      await onBlankPage({}, async (page, site) => {
+        const modules = watchModules(site)
+        const result = await page.evaluate(greedyInPage, { ...asked, options: { ...asked.options, variant } })
+        assert.deepEqual([result.variant, result.why], [variant, 'it was asked for'])
+        assert.deepEqual(result.ids, demo.greedy)
+        assert.deepEqual(modules(), [`qwasm-${variant}.wasm`])
+      })
+    }
+  })
+})
 
 describe('a page that is not cross-origin isolated', () => {
   it('runs the module without threads, gives the same tokens, and says why', async () => {
-    await onBlankPage({ isolation: false }, async page => {
+    await onBlankPage({ isolation: false }, async (page, site) => {
+      const modules = watchModules(site)
       const result = await page.evaluate(greedyInPage, asked)
       assert.equal(result.isolated, false)
-      assert.equal(result.variant, 'simd-single')
+      assert.equal(result.variant, 'relaxed-single')
       assert.equal(result.threads, 1)
       assert.match(result.why, /isolat/i)
       assert.deepEqual(result.ids, demo.greedy)
+      assert.deepEqual(modules(), ['qwasm-relaxed-single.wasm'])
       assert.deepEqual(page.complaints, [])
     })
   })
 
   it('refuses a forced threaded module with an error that names it', async () => {
     await onBlankPage({ isolation: false }, async page => {
-      const result = await page.evaluate(greedyInPage, { ...asked, options: { variant: 'simd' } })
-      assert.equal(result.code, 'environment')
-      assert.match(result.message, /simd/)
+      for (const variant of ['relaxed', 'simd']) {
+        const result = await page.evaluate(greedyInPage, { ...asked, options: { variant } })
+        assert.equal(result.code, 'environment')
+        assert.match(result.message, new RegExp(`'${variant}'.*isolated`))
+      }
     })
   })
 
@@ -72,7 +110,7 @@ describe('a page that is not cross-origin isolated', () => {
     try {
       await page.goto(site.url)
       await page.waitForSelector('#send:enabled')
-      assert.match(await page.textContent('#rung'), /without threads, 1 thread \(simd-single\): .*isolat/i)
+      assert.match(await page.textContent('#rung'), /relaxed SIMD, 1 thread · no threads: .*isolat/i)
     } finally {
       await page.close()
       await site.close()

@@ -14,7 +14,7 @@ class GoldenModel : public testing::TestWithParam<const char*> {
     golden_ = read_json(golden_path(GetParam()) + "/golden.json");
     ASSERT_FALSE(golden_["cases"].empty());
     // Two models have a case beyond 4,000 tokens, far past their max_position_embeddings.
-    engine_ = must_load(golden_folder(GetParam()), R"({"context_length": 4352, "threads": 2})");
+    engine_ = must_load(golden_folder(GetParam()), R"({"dtype": "exact", "context_length": 4352, "threads": 2})");
     ASSERT_NE(engine_, nullptr);
   }
 
@@ -75,7 +75,7 @@ class QuantizedDemo : public testing::TestWithParam<const char*> {};
 // Near the exact logits (the likeliest token mostly the same), and the same bits in every build.
 TEST_P(QuantizedDemo, StaysNearTransformersWithTheSameBitsEverywhere) {
   const std::string dtype = GetParam();
-  const Engine engine = must_load(golden_folder("demo"), R"({"threads": 2, "dtype": ")" + dtype + "\"}");
+  const Engine engine = must_load(golden_folder("demo"), R"({"threads": 2, "kv": "f32", "dtype": ")" + dtype + "\"}");
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(info_of(engine.get())["dtype"], dtype);
   const auto tensors = read_safetensors(read_file(golden_path("demo") + "/golden.safetensors"));

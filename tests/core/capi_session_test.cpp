@@ -46,11 +46,11 @@ TEST_P(EveryStoredType, GivesTheSameBitsForAnySlicing) {
 
 TEST_P(EveryStoredType, GivesTheSameBitsForAnyNumberOfThreads) {
   const Ids ids = long_prompt(40, 380);
-  const Engine one = must_load(golden_folder(GetParam()), R"({"threads": 1})");
+  const Engine one = must_load(golden_folder(GetParam()), R"({"dtype": "exact", "threads": 1})");
   ASSERT_NE(one, nullptr);
   const Outcome expected = outcome_of(one, ids, 32);
   for (const char* threads : {"2", "3", "4"}) {
-    const Engine engine = must_load(golden_folder(GetParam()), std::string(R"({"threads": )") + threads + "}");
+    const Engine engine = must_load(golden_folder(GetParam()), std::string(R"({"dtype": "exact", "threads": )") + threads + "}");
     ASSERT_NE(engine, nullptr);
     expect_same(outcome_of(engine, ids, 32), expected, std::string(threads) + " threads");
   }
@@ -137,7 +137,7 @@ TEST_F(SmallSession, AbandonedHalfWayThroughAPromptIsRightAfterwards) {
 }
 
 TEST_F(SmallSession, GivesTheSameBitsWithMoreThreadsThanTheModelHasWork) {
-  const Engine engine = must_load(golden_folder("qwen3"), R"({"threads": 64})");
+  const Engine engine = must_load(golden_folder("qwen3"), R"({"dtype": "exact", "threads": 64})");
   ASSERT_NE(engine, nullptr);
   const Ids ids = long_prompt(9, 380);
   EXPECT_TRUE(same_bits(Sequence(engine).logits(ids), cold(ids)));
@@ -159,7 +159,7 @@ TEST_F(SmallSession, KeepsTwoSequencesApart) {
 // ---- the end of the context
 
 TEST_F(SmallSession, TakesAPromptThatLeavesRoomForOneMoreToken) {
-  const Engine engine = must_load(golden_folder("qwen3"), R"({"context_length": 32})");
+  const Engine engine = must_load(golden_folder("qwen3"), R"({"dtype": "exact", "context_length": 32})");
   ASSERT_NE(engine, nullptr);
   Sequence sequence(engine);
   sequence.logits(long_prompt(31, 380));
@@ -169,7 +169,7 @@ TEST_F(SmallSession, TakesAPromptThatLeavesRoomForOneMoreToken) {
 }
 
 TEST_F(SmallSession, GivesOneTokenAfterAPromptThatFillsTheContext) {
-  const Engine engine = must_load(golden_folder("qwen3"), R"({"context_length": 32})");
+  const Engine engine = must_load(golden_folder("qwen3"), R"({"dtype": "exact", "context_length": 32})");
   ASSERT_NE(engine, nullptr);
   const Ids ids = long_prompt(32, 380);
   Sequence sequence(engine);
@@ -180,7 +180,7 @@ TEST_F(SmallSession, GivesOneTokenAfterAPromptThatFillsTheContext) {
 }
 
 TEST_F(SmallSession, RefusesAPromptLongerThanTheContextWithBothNumbers) {
-  const Engine engine = must_load(golden_folder("qwen3"), R"({"context_length": 32})");
+  const Engine engine = must_load(golden_folder("qwen3"), R"({"dtype": "exact", "context_length": 32})");
   ASSERT_NE(engine, nullptr);
   const Ids ids = long_prompt(33, 380);
   Sequence sequence(engine);
@@ -194,7 +194,7 @@ TEST_F(SmallSession, RefusesAPromptLongerThanTheContextWithBothNumbers) {
 
 TEST_F(SmallSession, NotesAContextBeyondMaxPositionEmbeddings) {
   EXPECT_EQ(info_of(engine_.get())["context_length"], 512);
-  const Engine longer = must_load(golden_folder("qwen3"), R"({"context_length": 513})");
+  const Engine longer = must_load(golden_folder("qwen3"), R"({"dtype": "exact", "context_length": 513})");
   ASSERT_NE(longer, nullptr);
   const Json info = info_of(longer.get());
   EXPECT_EQ(info["context_length"], 513);
@@ -267,7 +267,11 @@ TEST_F(SmallSession, RefusesTextCallsWithoutATokenizer) {
 TEST(EngineOptions, AreRefusedOutsideTheirDomain) {
   for (const char* options :
        {R"({"context_length": 0})", R"({"context_length": 16777217})", R"({"context_length": 1.5})",
+<<<<<<< HEAD
         R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q9"})", R"({"memory_budget": -1})", R"({"parts": "half"})",
+=======
+        R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q3"})", R"({"parts": "half"})",
+>>>>>>> 9867ff939c579464f0b980419981f59dff651501
         R"({"thread": 1})", R"({"context_length": "long"})", "[]", "{", ""}) {
     EXPECT_EQ(Engine(qw_engine_new(options)), nullptr) << options;
     EXPECT_EQ(qw_error_code(), QW_INVALID_ARGUMENT) << options;

@@ -102,7 +102,10 @@ inline int32_t answer(qw_engine* engine, const Folder& folder, const Want& want,
   return qw_push(engine, want.id, exact.get(), static_cast<double>(length), size);
 }
 
-inline Loaded load(const Folder& folder, const std::string& options = "{}", Transport transport = {}) {
+// What is compared with transformers, or bit for bit with other stored types, asks for exact mode by name.
+constexpr const char* kExact = R"({"dtype": "exact"})";
+
+inline Loaded load(const Folder& folder, const std::string& options = kExact, Transport transport = {}) {
   Loaded result;
   const auto fail = [&](int32_t status) {
     EXPECT_LT(status, 0);
@@ -137,7 +140,7 @@ inline Loaded load(const Folder& folder, const std::string& options = "{}", Tran
 }
 
 // Fails the test, and returns null, where loading fails.
-inline Engine must_load(const Folder& folder, const std::string& options = "{}", Transport transport = {}) {
+inline Engine must_load(const Folder& folder, const std::string& options = kExact, Transport transport = {}) {
   Loaded loaded = load(folder, options, transport);
   EXPECT_EQ(loaded.code, QW_OK) << loaded.message;
   return std::move(loaded.engine);

@@ -17,7 +17,7 @@ constexpr int32_t kInvalidOrMissing = -1;
 void expect_refused(const Folder& folder, int32_t code, const std::vector<std::string>& named,
                     const std::string& what) {
   for (const bool knows_sizes : {true, false}) {
-    const Loaded loaded = load(folder, "{}", {Order::kAtOnce, knows_sizes});
+    const Loaded loaded = load(folder, kExact, {Order::kAtOnce, knows_sizes});
     if (code == kInvalidOrMissing) {
       EXPECT_TRUE(loaded.code == QW_INVALID_FILE || loaded.code == QW_MISSING) << what << ": " << loaded.message;
     } else {
@@ -40,7 +40,7 @@ TEST(Pushes, InAnyOrderGiveTheSameModel) {
     const Floats expected = Sequence(engine).logits(ids, 5);
     for (const Order order : {Order::kReverse, Order::kShuffled}) {
       for (const bool knows_sizes : {true, false}) {
-        const Engine other = must_load(folder, "{}", {order, knows_sizes});
+        const Engine other = must_load(folder, kExact, {order, knows_sizes});
         ASSERT_NE(other, nullptr);
         EXPECT_TRUE(same_bits(Sequence(other).logits(ids, 5), expected)) << name;
       }
@@ -138,7 +138,7 @@ TEST(Safetensors, CutAnywhereInTheHeaderIsRefused) {
     std::memcpy(&header, whole.data(), 8);
     for (size_t length = 0; length < 8 + header; ++length) {
       folder["model.safetensors"] = Bytes(whole.begin(), whole.begin() + static_cast<long>(length));
-      const Loaded loaded = load(folder, R"({"threads": 1})", {Order::kAtOnce, length % 2 == 0});
+      const Loaded loaded = load(folder, R"({"dtype": "exact", "threads": 1})", {Order::kAtOnce, length % 2 == 0});
       ASSERT_EQ(loaded.code, QW_INVALID_FILE) << name << " cut at " << length << ": " << loaded.message;
       ASSERT_NE(loaded.message.find("model.safetensors"), std::string::npos) << loaded.message;
     }
@@ -160,7 +160,7 @@ TEST(Safetensors, IndexCutAtAnyLengthIsRefused) {
   const size_t last_brace = text_of(whole).rfind('}');
   for (size_t length = 0; length <= last_brace; ++length) {
     folder["model.safetensors.index.json"] = Bytes(whole.begin(), whole.begin() + static_cast<long>(length));
-    const Loaded loaded = load(folder, R"({"threads": 1})");
+    const Loaded loaded = load(folder, R"({"dtype": "exact", "threads": 1})");
     ASSERT_EQ(loaded.code, QW_INVALID_FILE) << "cut at " << length << ": " << loaded.message;
     ASSERT_NE(loaded.message.find("model.safetensors.index.json"), std::string::npos) << loaded.message;
   }

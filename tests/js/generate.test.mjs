@@ -10,7 +10,7 @@ const EOS = 2018
 const sum = [{ role: 'user', content: 'What is 47 + 85?' }]
 const long = { temperature: 0, ignoreEos: true } // to the end of the context
 let model
-before(async () => (model = await loadModel(demo)))
+before(async () => (model = await loadModel(demo, { dtype: 'exact' })))
 after(() => model.dispose())
 
 async function gather(stream) {
@@ -88,7 +88,7 @@ describe('a chat', () => {
     const first = await model.chat(sum, { temperature: 0 }).result()
     const turns = [...sum, { role: 'assistant', content: first.text }, { role: 'user', content: 'What is 3 + 4?' }]
     const warm = await model.chat(turns, { temperature: 0 }).result()
-    const cold = await loadModel(demo, { threads: 1 })
+    const cold = await loadModel(demo, { dtype: 'exact', threads: 1 })
     const fresh = await cold.chat(turns, { temperature: 0 }).result()
     await cold.dispose()
     assert.ok(warm.timings.cachedTokens > 0)
@@ -211,7 +211,7 @@ describe('the end of an answer', () => {
 describe('the context', () => {
   const CONTEXT = 40
   let narrow
-  before(async () => (narrow = await loadModel(demo, { contextLength: CONTEXT, threads: 1 })))
+  before(async () => (narrow = await loadModel(demo, { dtype: 'exact', contextLength: CONTEXT, threads: 1 })))
   after(() => narrow.dispose())
   const ids = (count) => Array.from({ length: count }, (_, i) => 100 + i)
 
@@ -237,7 +237,7 @@ describe('the context', () => {
   })
 
   it('beyond max_position_embeddings is allowed where it is asked for, and noted', async () => {
-    const wide = await loadModel(demo, { contextLength: 4096, threads: 1 })
+    const wide = await loadModel(demo, { dtype: 'exact', contextLength: 4096, threads: 1 })
     assert.equal(wide.info.contextLength, 4096)
     assert.match(wide.info.notes.join(), /4096.*2048|2048.*4096/)
     await wide.dispose()

@@ -1,15 +1,15 @@
-// Every golden model under Node.js: logits and greedy ids as transformers computes them, in both modules, the same bits for all threads.
+// Every golden model under Node.js: logits and greedy ids as transformers computes them, in all modules, the same bits for all threads.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { expectedBits, goldenCases, goldenModels, hashBits, root, wordHash, worstDeviation } from '../support/golden.mjs'
+import { nodeBest, nodeVariants } from '../support/variants.mjs'
 
 const RUNGS = [
-  { variant: 'simd', threads: 2 },
-  { variant: 'simd', threads: 1 },
-  { variant: 'simd', threads: 4 },
-  { variant: 'simd-single' },
+  ...nodeVariants.map((variant) => (variant.endsWith('-single') ? { variant } : { variant, threads: 2 })),
+  { variant: nodeBest, threads: 1 },
+  { variant: nodeBest, threads: 4 },
 ]
 
 for (const { name, folder, goldenFolder } of goldenModels) {
@@ -21,7 +21,7 @@ for (const { name, folder, goldenFolder } of goldenModels) {
     for (const [index, rung] of RUNGS.entries()) {
       const threads = rung.threads ?? 1
       it(`agrees with transformers in ${rung.variant} with ${threads} thread${threads === 1 ? '' : 's'}`, async () => {
-        const model = await loadModel(join(root, folder), { contextLength, ...rung })
+        const model = await loadModel(join(root, folder), { dtype: 'exact', contextLength, ...rung })
         assert.deepEqual([model.info.variant, model.info.threads], [rung.variant, threads])
         for (const [number, golden] of cases.entries()) {
           const logits = await model.logits(golden.ids, { positions: golden.positions })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { loadModel, loadTokenizer, QwasmError } from '../../dist/node.js'
 import { root } from '../support/golden.mjs'
+import { nodeBest, nodeBestSingle, nodeHasRelaxed, nodeVariants } from '../support/variants.mjs'
 import { modulesWith, workerAfter } from './support/broken-parts.mjs'
 import { startHostileServer } from './support/hostile-server.mjs'
 import { demo, small } from './support/models.mjs'
@@ -43,21 +44,21 @@ describe('threads', () => {
 describe('the rung', () => {
   it('is the best that runs here', async () => {
     const model = await loadModel(small)
-    assert.equal(model.info.variant, 'simd')
-    assert.match(model.info.why, /threads/)
+    assert.equal(model.info.variant, nodeBest)
+    assert.match(model.info.why, nodeHasRelaxed ? /relaxed SIMD and threads/ : /no relaxed SIMD: .*does not have it/)
     await works(model)
   })
 
   it('is lower without SharedArrayBuffer, with the same tokens, and says why', async () => {
     const model = await loadModel(small, { workerUrl: workerAfter('delete globalThis.SharedArrayBuffer') })
-    assert.deepEqual([model.info.variant, model.info.threads], ['simd-single', 1])
+    assert.deepEqual([model.info.variant, model.info.threads], [nodeBestSingle, 1])
     assert.match(model.info.why, /SharedArrayBuffer/)
     await works(model)
   })
 
   it('is lower on a page that is not isolated', async () => {
     const model = await loadModel(small, { workerUrl: workerAfter('globalThis.crossOriginIsolated = false') })
-    assert.equal(model.info.variant, 'simd-single')
+    assert.equal(model.info.variant, nodeBestSingle)
     assert.match(model.info.why, /COOP/)
     await works(model)
   })
@@ -67,21 +68,21 @@ describe('the rung', () => {
 
   it('keeps its threads where only a small memory is granted', async () => {
     const model = await loadModel(small, { workerUrl: workerAfter(refuseMemory(16384)) })
-    assert.equal(model.info.variant, 'simd')
+    assert.equal(model.info.variant, nodeBest)
     await works(model)
   })
 
   it('is lower where no shared memory is granted', async () => {
     const model = await loadModel(small, { workerUrl: workerAfter(refuseMemory(1000)) })
-    assert.equal(model.info.variant, 'simd-single')
+    assert.equal(model.info.variant, nodeBestSingle)
     assert.match(model.info.why, /memory/)
     await works(model)
   })
 
   it('can be forced, and is an error where it cannot run', async () => {
-    for (const variant of ['simd', 'simd-single']) {
+    for (const variant of nodeVariants) {
       const model = await loadModel(small, { variant })
-      assert.equal(model.info.variant, variant)
+      assert.deepEqual([model.info.variant, model.info.why], [variant, 'it was asked for'])
       await works(model)
     }
     const workerUrl = workerAfter('delete globalThis.SharedArrayBuffer')
@@ -130,7 +131,7 @@ describe('loading', () => {
   it('tells its progress', async () => {
     const server = await startHostileServer(demo)
     const reports = []
-    const model = await loadModel(server.url, { onProgress: (progress) => reports.push(progress) })
+    const model = await loadModel(server.url, { dtype: 'exact', onProgress: (progress) => reports.push(progress) })
     const last = reports.at(-1)
     assert.equal(last.phase, 'ready')
     assert.equal(last.loaded, last.total)
@@ -215,7 +216,7 @@ describe('death', () => {
       const step = module._qw_step
       const trap = (session) => { if (++steps > 3) throw new WebAssembly.RuntimeError('unreachable'); return step(session) }
       Object.defineProperty(module, '_qw_step', { get: () => trap, set: () => {} }) // the glue sets it again at the first call`)
-    for (const variant of ['simd', 'simd-single']) await dies(await loadModel(small, { wasmUrl, variant }))
+    for (const variant of nodeVariants) await dies(await loadModel(small, { wasmUrl, variant }))
   })
 
   it('of the worker does the same', async () => {
@@ -236,7 +237,7 @@ describe('death', () => {
 
   it('does not come to a module of another version: it is refused by name', async () => {
     const wasmUrl = modulesWith("Object.defineProperty(module, '_qw_version', { get: () => module._qw_kernels, set: () => {} })")
-    await assert.rejects(loadModel(small, { wasmUrl }), { code: 'version_mismatch', message: /0\.1\.0.*simd/ })
+    await assert.rejects(loadModel(small, { wasmUrl }), { code: 'version_mismatch', message: /0\.1\.0.* is (simd|relaxed);/ })
   })
 })
 

@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { expectedBits, goldenCases, goldenModels, root, wordHash } from '../support/golden.mjs'
+import { nodeBest, nodeVariants } from '../support/variants.mjs'
 
 const demo = goldenModels.find(({ name }) => name === 'demo')
 const cases = goldenCases(demo.goldenFolder)
 const folder = join(root, demo.folder)
 
 const RUNGS = [
-  { variant: 'simd', threads: 2 },
-  { variant: 'simd', threads: 3 },
-  { variant: 'simd-single' },
+  ...nodeVariants.map((variant) => (variant.endsWith('-single') ? { variant } : { variant, threads: 2 })),
+  { variant: nodeBest, threads: 3 },
 ]
 
 for (const dtype of ['q8', 'q4']) {
   describe(dtype, () => {
     for (const rung of RUNGS) {
       it(`has the bits of the native scalar build in ${rung.variant} with ${rung.threads ?? 1} thread(s)`, async () => {
-        const model = await loadModel(folder, { dtype, ...rung })
+        const model = await loadModel(folder, { dtype, kv: 'f32', ...rung })
         assert.equal(model.info.dtype, dtype)
         for (const { name, ids, positions } of cases) {
           const logits = await model.logits(ids, { positions })
@@ -30,7 +30,7 @@ for (const dtype of ['q8', 'q4']) {
     }
 
     it('takes fewer bytes and still adds', async () => {
-      const exact = await loadModel(folder)
+      const exact = await loadModel(folder, { dtype: 'exact' })
       const model = await loadModel(folder, { dtype })
       const ratio = model.info.weightBytes / exact.info.weightBytes
       assert.ok(ratio < (dtype === 'q8' ? 0.54 : 0.29), `${ratio} of the stored bytes`)

@@ -90,7 +90,8 @@ async function chat(model: Model, prompt: string, options: ChatOptions, values: 
 
 async function load(values: Values): Promise<Model> {
   const bar = progressBar(process.stderr)
-  const options = { dtype: values.dtype, threads: values.threads, variant: values.variant, contextLength: values.context }
+  const { dtype, kv, threads, variant, context: contextLength } = values
+  const options = { dtype, kv, threads, variant, contextLength }
   try {
     return await loadModel(modelOf(values), { ...(defined(options) as LoadOptions), onProgress: bar.show })
   } finally {

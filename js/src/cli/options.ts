@@ -42,8 +42,9 @@ const OPTIONS = {
   seed: { type: 'number', value: 'S', help: 'the same seed gives the same tokens', of: RUN },
   stop: { type: 'list', value: 'TEXT', help: 'ends the answer there; may be given several times', of: RUN },
   dtype: { type: 'string', value: 'NAME', help: 'auto or exact (weights as stored, float32 arithmetic), q8 or q4 (smaller and faster)', of: RUN },
+  kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8', of: RUN },
   threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN },
-  variant: { type: 'string', value: 'NAME', help: 'forces a module: simd or simd-single', of: RUN },
+  variant: { type: 'string', value: 'NAME', help: 'forces a module: relaxed, simd, relaxed-single or simd-single', of: RUN },
   context: {
     type: 'number',
     value: 'N',

@@ -2,13 +2,18 @@
 import { QwasmError } from '../errors.js'
 import type { Variant } from '../types.js'
 import { Core, type CoreModule } from './core.js'
+import { OWN_MEMORY, reserveSharedMemory } from './memory.js'
+import { relaxedSimdProblem } from './probe.js'
 
 declare const QWASM_VERSION: string // the version of package.json, put in by the build
 
+/** Where a model runs, and why there. */
 export interface Rung {
   variant: Variant
   threads: number
   why: string
+  /** What the module's memory may grow to. */
+  maximumBytes: number
 }
 
 interface ModuleArguments {
@@ -21,14 +26,18 @@ interface ModuleArguments {
 
 type Factory = (options: ModuleArguments) => Promise<CoreModule>
 
-const INITIAL_PAGES = 512 // the module's INITIAL_MEMORY, 32 MiB
-const MAXIMUM_PAGES = [65536, 32768, 16384] // 4, 2, 1 GiB: phones refuse large reservations
+const LADDER: readonly Variant[] = ['relaxed', 'simd', 'relaxed-single', 'simd-single']
 const START_MS = 30_000 // far beyond a slow start (0.2 s); a worker that a policy forbids never answers
 
 // (module (func (result v128) i32.const 0 i8x16.splat))
 const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11]
 
-/** Starts the module of the wanted variant, or of the best that runs here. */
+const usesRelaxed = (variant: Variant) => variant.startsWith('relaxed')
+const usesThreads = (variant: Variant) => !variant.endsWith('-single')
+
+class ThreadsFailed extends Error {}
+
+/** Starts the module of the wanted variant, or of the highest rung that runs here; only that one is fetched. */
 export async function startCore(
   wasmUrl: string,
   wanted: Variant | undefined,
@@ -37,47 +46,35 @@ export async function startCore(
   if (!WebAssembly.validate(new Uint8Array(SIMD_PROBE))) {
     throw new QwasmError('environment', 'This browser or Node.js has no WebAssembly SIMD, which qwasm needs.')
   }
-  const single: Rung = { variant: 'simd-single', threads: 1, why: 'it was asked for' }
-  if (wanted === 'simd-single') return { core: await start(wasmUrl, 'simd-single', 1), rung: single }
-  const shared = sharedMemory()
-  if (typeof shared !== 'string') {
+  const candidates = wanted ? [wanted] : LADDER
+  const relaxedProblem = candidates.some(usesRelaxed) ? relaxedSimdProblem() : undefined
+  const shared = candidates.some(usesThreads) ? reserveSharedMemory() : OWN_MEMORY
+  let threadsProblem = typeof shared === 'string' ? shared : undefined
+  const problems = new Set<string>()
+  for (const variant of candidates) {
+    const problem = (usesRelaxed(variant) && relaxedProblem) || (usesThreads(variant) && threadsProblem)
+    if (problem) {
+      problems.add(problem)
+      continue
+    }
+    const count = usesThreads(variant) ? threads : 1
+    const memory = usesThreads(variant) && typeof shared !== 'string' ? shared : OWN_MEMORY
     try {
-      const core = await start(wasmUrl, 'simd', threads, shared)
-      return { core, rung: { variant: 'simd', threads, why: wanted ? 'it was asked for' : 'threads and SIMD are there' } }
+      const core = await start(wasmUrl, variant, count, memory.shared)
+      return { core, rung: { variant, threads: count, why: reason(wanted, problems), maximumBytes: memory.maximumBytes } }
     } catch (error) {
-      if (wanted || !(error instanceof ThreadsFailed)) throw asEnvironmentError(error)
-      single.why = error.message
-    }
-  } else if (wanted) {
-    throw new QwasmError('environment', `The variant '${wanted}' cannot run here: ${shared}.`)
-  } else {
-    single.why = shared
-  }
-  return { core: await start(wasmUrl, 'simd-single', 1), rung: single }
-}
-
-class ThreadsFailed extends Error {}
-
-function asEnvironmentError(error: unknown): unknown {
-  return error instanceof ThreadsFailed
-    ? new QwasmError('environment', `The variant 'simd' cannot run here: ${error.message}.`)
-    : error
-}
-
-/** Memory that threads can share, as large as it is given, or why there is none. */
-function sharedMemory(): WebAssembly.Memory | string {
-  if ((globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === false) {
-    return 'no threads: the page is not cross-origin isolated (the server must send COOP and COEP headers)'
-  }
-  if (typeof SharedArrayBuffer === 'undefined') return 'no threads: SharedArrayBuffer is missing'
-  for (const maximum of MAXIMUM_PAGES) {
-    try {
-      return new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum, shared: true })
-    } catch {
-      // refused: the next smaller reservation
+      if (!(error instanceof ThreadsFailed)) throw error
+      problems.add((threadsProblem = error.message))
     }
   }
-  return 'no threads: shared memory of 1 GiB was refused'
+  // The ladder's last rung needs nothing, so this is a variant that was asked for.
+  throw new QwasmError('environment', `The variant '${wanted}' cannot run here: ${[...problems].join('; ')}.`)
+}
+
+/** Why a rung was taken: it was asked for, it is the highest, or what the higher ones lack. */
+function reason(wanted: Variant | undefined, problems: Set<string>): string {
+  if (wanted) return 'it was asked for'
+  return problems.size === 0 ? 'relaxed SIMD and threads are there' : [...problems].join('; ')
 }
 
 async function start(wasmUrl: string, variant: Variant, threads: number, wasmMemory?: WebAssembly.Memory): Promise<Core> {
@@ -113,7 +110,7 @@ async function withinTime(starting: Promise<CoreModule>, url: string, variant: V
     timer = setTimeout(() => reject(new ThreadsFailed(reason)), START_MS)
   })
   try {
-    return await (variant === 'simd' ? Promise.race([starting, late]) : starting)
+    return await (usesThreads(variant) ? Promise.race([starting, late]) : starting)
   } catch (cause) {
     if (cause instanceof ThreadsFailed) throw cause
     const detail = said() || (cause instanceof Error ? cause.message : String(cause))

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root } from '../../support/golden.mjs'
+import { VARIANTS } from '../../support/variants.mjs'
 import { temporaryFolder } from './models.mjs'
 
 const dist = pathToFileURL(join(root, 'dist/')).href
@@ -18,7 +19,7 @@ export function workerAfter(code, later = '') {
 export function modulesWith(code) {
   const folder = join(temporaryFolder(), 'wasm')
   mkdirSync(folder)
-  for (const variant of ['simd', 'simd-single']) {
+  for (const variant of VARIANTS) {
     const name = `qwasm-${variant}.mjs`
     writeFileSync(
       join(folder, name),

@@ -6,6 +6,7 @@ import { loadModel } from '../../../dist/node.js'
 const [source, ids, maxTokens, contextLength] = process.argv.slice(2)
 const progress = []
 const model = await loadModel(source, {
+  dtype: 'exact',
   contextLength: Number(contextLength),
   onProgress: ({ loaded, total }) => progress.push([loaded, total]),
 })
