@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
+#include <span>
 
 #include "core/base/half.h"
 
@@ -12,95 +12,128 @@ namespace qwasm {
 
 namespace {
 
-constexpr int kBlock = static_cast<int>(kBlockColumns);
+// Four rows at a time: lane r of a vector belongs to row r. Every row's sums run over its columns in one order, so the bits do not
+// depend on the width of the machine's vectors.
+using F4 __attribute__((vector_size(16))) = float;
+using U4 __attribute__((vector_size(16))) = uint32_t;
 
-// A block's 32 weights as whole numbers q and one scale, chosen so that Σ (w - scale · q)² is small.
-struct Quantized {
-  int8_t values[kBlock];
-  uint16_t scale;
-};
+constexpr int kBlock = static_cast<int>(kBlockColumns);
 
 // Adding it leaves the nearest whole number (ties to even) in a float's low bits, for |x| < 2^22.
 constexpr float kRound = 0x1.8p23f;
 
-// The weight of the largest magnitude; the positive one on ties.
-float find_extreme(const float* w) {
-  float lowest[4] = {}, highest[4] = {};
-  for (int i = 0; i < kBlock; i += 4) {
-    for (int lane = 0; lane < 4; ++lane) {
-      lowest[lane] = w[i + lane] < lowest[lane] ? w[i + lane] : lowest[lane];
-      highest[lane] = w[i + lane] > highest[lane] ? w[i + lane] : highest[lane];
-    }
+F4 splat(float x) { return F4{x, x, x, x}; }
+F4 min(F4 a, F4 b) { return b < a ? b : a; }
+F4 max(F4 a, F4 b) { return a < b ? b : a; }
+
+// A block's 32 columns of four rows.
+struct Columns {
+  F4 w[kBlock];
+};
+
+// Whole numbers q from `smallest` to `largest` stand for scale · q.
+struct Limits {
+  F4 smallest, largest;
+};
+
+F4 whole(F4 scaled, const Limits& limits) { return min(max((scaled + kRound) - kRound, limits.smallest), limits.largest); }
+
+// Each row's weight of the largest magnitude; the positive one on ties.
+F4 find_extreme(const Columns& block) {
+  F4 low{}, high{};
+  for (const F4& w : block.w) {
+    low = min(low, w);
+    high = max(high, w);
   }
-  const float low = *std::min_element(lowest, lowest + 4), high = *std::max_element(highest, highest + 4);
   return -low > high ? low : high;
 }
 
-// Four partial sums each, so that compilers see vectors; the order is the same everywhere.
+// Σ w q and Σ q² for q = the weights times `inverse`, rounded. Two partial sums each, so that additions need not wait for each other.
 struct Fit {
-  float wq = 0, qq = 0;  // Σ w q, Σ q²
+  F4 wq, qq;
 };
-Fit fit(const float* w, float inverse, float smallest, float largest, float* q) {
-  float wq[4] = {}, qq[4] = {};
-  for (int i = 0; i < kBlock; i += 4) {
-    for (int lane = 0; lane < 4; ++lane) {
-      const float scaled = w[i + lane] * inverse;
-      float whole = (scaled + kRound) - kRound;
-      whole = whole < smallest ? smallest : whole;
-      whole = whole > largest ? largest : whole;
-      q[i + lane] = whole;
-      wq[lane] += w[i + lane] * whole;
-      qq[lane] += whole * whole;
+Fit fit(const Columns& block, F4 inverse, const Limits& limits) {
+  F4 wq[2] = {}, qq[2] = {};
+  for (int k = 0; k < kBlock; k += 2) {
+    for (int i = 0; i < 2; ++i) {
+      const F4 w = block.w[k + i], q = whole(w * inverse, limits);
+      wq[i] += w * q;
+      qq[i] += q * q;
     }
   }
-  return {(wq[0] + wq[2]) + (wq[1] + wq[3]), (qq[0] + qq[2]) + (qq[1] + qq[3])};
+  return {wq[0] + wq[1], qq[0] + qq[1]};
 }
 
-// For given q the best scale is Σ w q / Σ q², and the squared error it leaves is Σ w² - (Σ w q)² / Σ q². So the candidate with the
-// largest (Σ w q)² / Σ q² wins. Candidates put the extreme weight at `extreme` + step for each step.
-Quantized quantize(const float* w, Format format) {
-  Quantized result{};
-  const float extreme = find_extreme(w);
-  if (extreme == 0) return result;
+// The scales found so far. For given q the best scale is Σ w q / Σ q², and the squared error it leaves is Σ w² - (Σ w q)² / Σ q². So the
+// largest (Σ w q)² / Σ q² wins.
+struct Search {
+  const Columns& block;
+  const Limits& limits;
+  F4 gain{}, scale{};
+
+  void consider(F4 inverse) {
+    const Fit found = fit(block, inverse, limits);
+    const F4 candidate = found.wq / found.qq, candidate_gain = found.wq * candidate;  // NaN, which is not larger, where all q are 0
+    const auto better = candidate_gain > gain;
+    gain = better ? candidate_gain : gain;
+    scale = better ? candidate : scale;
+  }
+};
+
+// Candidates put the extreme weight at each target; the scale that is best for the winner's q is a last one. 0 where all weights are 0.
+// (On the demo model these eight leave 0.2 % more squared error than three hundred do.)
+F4 search_scales(const Columns& block, Format format, const Limits& limits) {
+  static constexpr float kQ8[] = {127}, kQ4[] = {-8, -9, -8.5f, -7.5f, -7, -6.5f, 7, 7.5f};
+  const F4 reciprocal = 1 / find_extreme(block);
+  Search search{block, limits};
+  const std::span<const float> targets = format == Format::kQ4 ? std::span<const float>(kQ4) : kQ8;
+  for (const float target : targets) search.consider(target * reciprocal);
+  search.consider(1 / search.scale);
+  return search.scale;
+}
+
+// Rounds the scales to float16, the bits to `halves`. Gives their reciprocals; 0 for a scale of 0, so that its row becomes zeros.
+F4 store_scales(F4 scales, uint8_t* halves) {
+  F4 inverse{};
+  for (int r = 0; r < 4; ++r) {
+    const uint16_t half = f32_to_f16(scales[r]);
+    const float scale = f16_to_f32(half);
+    inverse[r] = scale == 0 ? 0 : 1 / scale;
+    std::memcpy(halves + 2 * r, &half, 2);
+  }
+  return inverse;
+}
+
+// The low bytes of four columns' whole numbers side by side in each row's lane.
+U4 low_bytes(const F4* q, uint32_t mask) {
+  U4 bytes{};
+  for (int c = 0; c < 4; ++c) bytes |= (std::bit_cast<U4>(q[c] + kRound) & mask) << 8 * c;
+  return bytes;
+}
+
+void encode_group(const Columns& block, Format format, uint8_t* values, uint8_t* halves) {
   const bool q4 = format == Format::kQ4;
-  const float smallest = q4 ? -8 : -127, largest = q4 ? 7 : 127;
-  float best = -1, best_scale = 0, best_inverse = 0, q[kBlock];
-  const auto consider = [&](float target) {
-    const float inverse = target / extreme;
-    const Fit found = fit(w, inverse, smallest, largest, q);
-    if (found.qq == 0 || found.wq * found.wq <= best * found.qq) return;
-    best = found.wq * found.wq / found.qq;
-    best_scale = found.wq / found.qq;
-    best_inverse = inverse;
-  };
+  const Limits limits = q4 ? Limits{splat(-8), splat(7)} : Limits{splat(-127), splat(127)};
+  const F4 inverse = store_scales(search_scales(block, format, limits), halves);
+  F4 q[kBlock];
+  for (int k = 0; k < kBlock; ++k) q[k] = whole(block.w[k] * inverse, limits);
   if (q4) {
-    for (const float target : {-8.0f, -9.0f, -8.5f, -7.5f, -7.0f, -6.5f, 7.0f, 7.5f}) consider(target);
-  } else {
-    consider(127);
-  }
-  const float scale = f16_to_f32(f32_to_f16(best_scale));
-  result.scale = f32_to_f16(best_scale);
-  if (scale == 0) return Quantized{};
-  // With the scale fixed (and rounded to float16), each weight takes its nearest value.
-  fit(w, std::isfinite(1 / scale) ? 1 / scale : best_inverse, smallest, largest, q);
-  for (int i = 0; i < kBlock; ++i) result.values[i] = static_cast<int8_t>(std::bit_cast<uint32_t>(q[i] + kRound));
-  return result;
-}
-
-// Four columns of a row stand side by side.
-void put(Format format, const Quantized& block, int64_t row, uint8_t* bytes) {
-  uint8_t* place = bytes + row / 4 * 16 + row % 4 * 4;
-  if (format == Format::kQ8) {
-    for (int j = 0; j < 8; ++j) std::memcpy(place + 32 * j, block.values + 4 * j, 4);
-  } else {
+    for (F4& value : q) value += 8;
     for (int j = 0; j < 4; ++j) {
-      for (int c = 0; c < 4; ++c) {
-        const int low = block.values[4 * j + c] + 8, high = block.values[16 + 4 * j + c] + 8;
-        place[32 * j + c] = static_cast<uint8_t>(low | high << 4);
-      }
+      const U4 bytes = low_bytes(q + 4 * j, 15) | low_bytes(q + 16 + 4 * j, 15) << 4;
+      std::memcpy(values + 32 * j, &bytes, 16);
+    }
+  } else {
+    for (int j = 0; j < 8; ++j) {
+      const U4 bytes = low_bytes(q + 4 * j, 255);
+      std::memcpy(values + 32 * j, &bytes, 16);
     }
   }
-  std::memcpy(bytes + block_value_bytes(format) + row * 2, &block.scale, 2);
+}
+
+// Four rows of whole blocks, `stride` floats apart.
+void load_columns(const float* rows, int64_t stride, Columns* block) {
+  for (int k = 0; k < kBlock; ++k) block->w[k] = F4{rows[k], rows[stride + k], rows[2 * stride + k], rows[3 * stride + k]};
 }
 
 }  // namespace
@@ -108,14 +141,18 @@ void put(Format format, const Quantized& block, int64_t row, uint8_t* bytes) {
 void encode_panel(Format format, const float* weights, int64_t rows, int64_t columns, uint8_t* panel) {
   for (int64_t b = 0; b < blocks_of(columns); ++b, panel += block_bytes(format)) {
     const int64_t begin = b * kBlockColumns, count = std::min(kBlockColumns, columns - begin);
-    for (int64_t row = 0; row < kPanelRows; ++row) {
-      const float* w = weights + row * columns + begin;
-      float filled[kBlock] = {};
-      if (row >= rows || count < kBlockColumns) {
-        if (row < rows) std::copy_n(w, count, filled);
-        w = filled;
-      }
-      put(format, quantize(w, format), row, panel);
+    const float* block_rows = weights + begin;
+    int64_t stride = columns;
+    float filled[kPanelRows * kBlockColumns] = {};
+    if (rows < kPanelRows || count < kBlockColumns) {
+      for (int64_t r = 0; r < rows; ++r) std::copy_n(block_rows + r * columns, count, filled + r * kBlockColumns);
+      block_rows = filled;
+      stride = kBlockColumns;
+    }
+    for (int g = 0; g < 2; ++g) {
+      Columns block;
+      load_columns(block_rows + 4 * g * stride, stride, &block);
+      encode_group(block, format, panel + 16 * g, panel + block_value_bytes(format) + 8 * g);
     }
   }
 }
