@@ -10,13 +10,23 @@
 namespace qwasm {
 
 // Activations of tokens as the kernels for panels (quant/panel.h) read them: int8 values in blocks of 32 with a scale each.
+// Tokens stand in tiles of four, what is left over stands alone; a tile's tokens take turns, so that a loop over blocks reads on and on.
 struct QuantizedTokens {
-  static constexpr int64_t kBlockBytes = 128;
+  static constexpr int64_t kBlockBytes = 128, kTile = 4;
 
-  uint8_t* values;  // (tokens, blocks, kBlockBytes): each group of four columns stands as often as a vector of weights wants it
-  float* scales;    // (tokens, blocks), times 2^112: a weight's float16 scale is read without its factor of 2^-112
-  int32_t* sums;    // (tokens, blocks): 8 · Σ values, which q4's 0 … 15 adds to a product with -8 … 7
-  int64_t blocks;   // of a token
+  uint8_t* values;  // (tiles, blocks, 8, tile's tokens, 16): each group of four columns as often as a vector of weights wants it
+  float* scales;    // (tiles, blocks, tile's tokens), times 2^112: a weight's float16 scale is read without its factor of 2^-112
+  int32_t* sums;    // (tiles, blocks, tile's tokens): 8 · Σ values, which q4's 0 … 15 adds to a product with -8 … 7
+  int64_t tokens, blocks;
+
+  // The tile that begins at `token`, a multiple of kTile or one that is left over.
+  struct Tile {
+    uint8_t* values;
+    float* scales;
+    int32_t* sums;
+  };
+  Tile tile(int64_t token) const { return {values + token * blocks * kBlockBytes, scales + token * blocks, sums + token * blocks}; }
+  int64_t tile_size(int64_t token) const { return token < tokens / kTile * kTile ? kTile : 1; }
 };
 
 struct Kernels {
@@ -32,10 +42,10 @@ struct Kernels {
     // the scale NaN.
     void (*quantize)(const QuantizedTokens& out, int64_t token, const float* x, int64_t columns);
 
-    // y[t · y_stride + r] = Σ_b Σ_k w · x for the rows of panels [begin, end) and every token; y (tokens, y_stride), `rows` the matrix's
-    // rows. Integer sums are exact; blocks are added in order. `scratch`: panel_scratch_bytes(x.blocks), aligned to 16.
+    // y[t · y_stride + r] = Σ_b Σ_k w · x for the rows of panels [begin, end) and every token of x; y (tokens, y_stride), `rows` the
+    // matrix's rows. Integer sums are exact; blocks are added in order. `scratch`: panel_scratch_bytes(x.blocks), aligned to 16.
     void (*matmul)(float* y, int64_t y_stride, int64_t rows, const uint8_t* panels, const QuantizedTokens& x, int64_t begin, int64_t end,
-                   int64_t tokens, void* scratch);
+                   void* scratch);
   };
   Panel q8, q4;
   const Panel& panel(Format format) const { return format == Format::kQ8 ? q8 : q4; }

@@ -21,8 +21,8 @@ double time_q4(const Kernels& kernels) {
   std::vector<float> scales(kBlocks, 1.0f), y(kPanels * kPanelRows);
   std::vector<int32_t> sums(kBlocks, 7);
   const auto start = std::chrono::steady_clock::now();
-  kernels.q4.matmul(y.data(), kPanels * kPanelRows, kPanels * kPanelRows, panels.data(), {values.data(), scales.data(), sums.data(), kBlocks}, 0, kPanels,
-                    1, nullptr);
+  kernels.q4.matmul(y.data(), kPanels * kPanelRows, kPanels * kPanelRows, panels.data(), {values.data(), scales.data(), sums.data(), 1, kBlocks}, 0, kPanels,
+                    nullptr);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -65,16 +65,21 @@ struct Q4By {
   }
 
   template <int kTokens>
-  static void expanded_block(const uint8_t* w, const uint8_t* x, int64_t stride, I4 (*sums)[2], const Masks&) {
+  static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[2]) {
     Sums s[kTokens][2];
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      const v128_t rows[2] = {wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16)};
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) {
-        const v128_t columns = wasm_v128_load(x + t * stride + 16 * j);
+    for (auto& of_token : s) of_token[0].sum = of_token[1].sum = wasm_i32x4_splat(0);
+    // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
+#pragma GCC unroll 1
+    for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
 #pragma GCC unroll 2
-        for (int g = 0; g < 2; ++g) j == 0 ? s[t][g].start(columns, rows[g]) : s[t][g].go_on(columns, rows[g]);
+      for (int j = 0; j < 2; ++j) {
+        const v128_t rows[2] = {wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16)};
+#pragma GCC unroll 8
+        for (int t = 0; t < kTokens; ++t) {
+          const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
+#pragma GCC unroll 2
+          for (int g = 0; g < 2; ++g) s[t][g].go_on(columns, rows[g]);
+        }
       }
     }
     for (int t = 0; t < kTokens; ++t) {

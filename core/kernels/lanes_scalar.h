@@ -146,24 +146,25 @@ struct Words {
     store_int16(place + 8, values);
   }
 
-  static int column(const uint8_t* x, int k) {
+  static int column(const uint8_t* x, int k, int tokens) {
     int16_t value;
-    std::memcpy(&value, x + k / 4 * 16 + k % 4 * 2, 2);
+    std::memcpy(&value, x + k / 4 * 16 * tokens + k % 4 * 2, 2);
     return value;
   }
 
   // Weight of row r (of four), column k in an expanded group of four rows: two rows of four columns a vector.
   static int place(int r, int k) { return k / 4 * 16 + r * 4 + k % 4; }
 
+  // x: a block of a tile of kTokens tokens.
   template <int kTokens>
-  static void expanded_block(const uint8_t* w, const uint8_t* x, int64_t stride, I4 (*sums)[1], Masks) {
+  static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
     for (int t = 0; t < kTokens; ++t) {
       for (int r = 0; r < 4; ++r) {
         int32_t sum = 0;
         for (int k = 0; k < 32; ++k) {
           int16_t weight;
           std::memcpy(&weight, w + 2 * place(r, k), 2);
-          sum += weight * column(x + t * stride, k);
+          sum += weight * column(x + 16 * t, k, kTokens);
         }
         sums[t][0].v[r] = sum;
       }
@@ -191,7 +192,7 @@ struct Q8Words : Words {
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
     uint8_t expanded[kExpandedBytes];
     expand(w, expanded, masks);
-    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, 0, reinterpret_cast<I4(*)[1]>(sums + g), masks);
+    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, reinterpret_cast<I4(*)[1]>(sums + g));
   }
 };
 
@@ -202,7 +203,7 @@ struct Q4Words : Words {
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
     uint8_t expanded[kExpandedBytes];
     expand(w, expanded, masks);
-    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, 0, reinterpret_cast<I4(*)[1]>(sums + g), masks);
+    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, reinterpret_cast<I4(*)[1]>(sums + g));
   }
 };
 

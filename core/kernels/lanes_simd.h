@@ -102,17 +102,21 @@ struct Words {
   static void spread(uint8_t* place, I4 values) { wasm_v128_store(place, wasm_i16x8_narrow_i32x4(values, values)); }
 
   template <int kTokens>
-  static void expanded_block(const uint8_t* w, const uint8_t* x, int64_t stride, I4 (*sums)[1], const Masks&) {
+  static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
     v128_t a[kTokens], b[kTokens];
+    for (int t = 0; t < kTokens; ++t) a[t] = b[t] = wasm_i32x4_splat(0);
+    // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
+#pragma GCC unroll 1
+    for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j) {
+        const v128_t rows01 = wasm_v128_load(w + 32 * j), rows23 = wasm_v128_load(w + 32 * j + 16);
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      const v128_t rows01 = wasm_v128_load(w + 32 * j), rows23 = wasm_v128_load(w + 32 * j + 16);
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) {
-        const v128_t columns = wasm_v128_load(x + t * stride + 16 * j);
-        const v128_t p = wasm_i32x4_dot_i16x8(rows01, columns), q = wasm_i32x4_dot_i16x8(rows23, columns);
-        a[t] = j == 0 ? p : wasm_i32x4_add(a[t], p);
-        b[t] = j == 0 ? q : wasm_i32x4_add(b[t], q);
+        for (int t = 0; t < kTokens; ++t) {
+          const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
+          a[t] = wasm_i32x4_add(a[t], wasm_i32x4_dot_i16x8(rows01, columns));
+          b[t] = wasm_i32x4_add(b[t], wasm_i32x4_dot_i16x8(rows23, columns));
+        }
       }
     }
     for (int t = 0; t < kTokens; ++t) sums[t][0] = join(a[t], b[t]);

@@ -51,7 +51,7 @@ void Ops::rms_norm(float* y, const float* x, const float* weight, int64_t tokens
 
 void Ops::prepare_input(const Matrix& w, const float* x, int64_t tokens) {
   if (!is_panel(w.format)) return;
-  quantized_ = {quantized_values_.data(), quantized_scales_.data(), quantized_sums_.data(), blocks_of(w.columns)};
+  quantized_ = {quantized_values_.data(), quantized_scales_.data(), quantized_sums_.data(), tokens, blocks_of(w.columns)};
   pool_.run(tokens, [&](Range range, int) {
     for (int64_t t = range.begin; t < range.end; ++t) kernels_.panel(w.format).quantize(quantized_, t, x + t * w.columns, w.columns);
   });
@@ -62,7 +62,7 @@ void Ops::multiply(float* y, const Matrix& w, const float* x, Range rows, int64_
     return kernels_.matmul[static_cast<int>(w.format)](y, w.rows, w.data, x, w.columns, rows.begin, rows.end, tokens);
   }
   kernels_.panel(w.format).matmul(y, w.rows, w.rows, static_cast<const uint8_t*>(w.data), quantized_, rows.begin / kPanelRows, panels_of(rows.end),
-                                  tokens, scratch_.data() + ith * scratch_bytes_);
+                                  scratch_.data() + ith * scratch_bytes_);
 }
 
 void Ops::product(float* y, const Matrix& w, const float* x, int64_t tokens) {

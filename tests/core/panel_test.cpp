@@ -137,15 +137,16 @@ struct Quantized {
         values(static_cast<size_t>(tokens * blocks * QuantizedTokens::kBlockBytes)),
         scales(static_cast<size_t>(tokens * blocks)),
         sums(scales.size()) {
-    view = {values.data(), scales.data(), sums.data(), blocks};
+    view = {values.data(), scales.data(), sums.data(), tokens, blocks};
     for (int64_t t = 0; t < tokens; ++t) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
   }
   // Of the scalar and the plain SIMD layout.
   double value(int64_t token, int64_t column) const {
-    const int64_t block = token * blocks + column / 32, k = column % 32;
+    const int64_t size = view.tile_size(token), within = token % size, b = column / 32, k = column % 32;
+    const QuantizedTokens::Tile tile = view.tile(token - within);
     int16_t whole;
-    std::memcpy(&whole, values.data() + block * QuantizedTokens::kBlockBytes + k / 4 * 16 + k % 4 * 2, 2);
-    return static_cast<double>(scales[static_cast<size_t>(block)]) * 0x1p-112 * whole;
+    std::memcpy(&whole, tile.values + ((b * 8 + k / 4) * size + within) * 16 + k % 4 * 2, 2);
+    return static_cast<double>(tile.scales[b * size + within]) * 0x1p-112 * whole;
   }
   int64_t blocks;
   std::vector<uint8_t> values;
@@ -181,12 +182,13 @@ TEST(Quantize, LetsNeitherANaNNorAnInfinityBecomeAnOrdinaryNumber) {
   }
 }
 
-Floats multiply(const Kernels& kernels, const Panels& w, const Quantized& x, int64_t tokens, int64_t cut) {
+Floats multiply(const Kernels& kernels, const Panels& w, const Quantized& x, int64_t cut) {
+  const int64_t tokens = x.view.tokens;
   Floats y(static_cast<size_t>(tokens * w.rows), std::numeric_limits<float>::quiet_NaN());
   std::vector<double> scratch(static_cast<size_t>(panel_scratch_bytes(x.blocks)) / 8 + 2);
   const auto matmul = kernels.panel(w.format).matmul;
-  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, 0, cut, tokens, scratch.data());
-  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, cut, panels_of(w.rows), tokens, scratch.data());
+  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, 0, cut, scratch.data());
+  matmul(y.data(), w.rows, w.rows, w.bytes.data(), x.view, cut, panels_of(w.rows), scratch.data());
   return y;
 }
 
@@ -203,7 +205,7 @@ TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
         for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
           const Floats x = random_floats(tokens * columns, 6);
           const Quantized quantized(scalar_kernels(), format, x, tokens, columns);
-          const Floats found = multiply(scalar_kernels(), w, quantized, tokens, panels_of(rows) / 2);
+          const Floats found = multiply(scalar_kernels(), w, quantized, panels_of(rows) / 2);
           for (int64_t r = 0; r < rows; ++r) {
             const Floats row = w.row(r);
             for (int64_t t = 0; t < tokens; ++t) {
@@ -217,7 +219,7 @@ TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
             }
           }
           for (const Kernels* kernels : kSimdVariants) {
-            expect_same_bits(found, multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), tokens, 0));
+            expect_same_bits(found, multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), 0));
           }
         }
       }
@@ -231,11 +233,11 @@ TEST(PanelMatMul, GivesTheSameBitsForOneTokenAsForMany) {
   for (const Format format : {Format::kQ8, Format::kQ4}) {
     const Panels w(format, random_floats(rows * columns, 8), rows, columns);
     for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
-      const Floats together = multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), tokens, 1);
+      const Floats together = multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), 1);
       Floats apart;
       for (int64_t t = 0; t < tokens; ++t) {
         const Floats token(x.begin() + t * columns, x.begin() + (t + 1) * columns);
-        const Floats y = multiply(*kernels, w, Quantized(*kernels, format, token, 1, columns), 1, 1);
+        const Floats y = multiply(*kernels, w, Quantized(*kernels, format, token, 1, columns), 1);
         apart.insert(apart.end(), y.begin(), y.end());
       }
       expect_same_bits(together, apart);
@@ -250,9 +252,9 @@ TEST(PanelMatMul, IsExactAtTheExtremesOfItsValues) {
     for (const float sign : {1.0f, -1.0f}) {
       const Panels w(format, Floats(8 * columns, 3.0f), 8, columns);
       for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
-        const Quantized x(*kernels, format, Floats(5 * columns, sign * 2), 5, columns);
         for (const int64_t tokens : {1, 5}) {
-          for (const float y : multiply(*kernels, w, x, tokens, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
+          const Quantized x(*kernels, format, Floats(static_cast<size_t>(tokens * columns), sign * 2), tokens, columns);
+          for (const float y : multiply(*kernels, w, x, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
         }
       }
     }
