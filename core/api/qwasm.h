@@ -47,7 +47,7 @@ const char* qw_error_message(void);
  *   "dtype":          "exact" (weights as stored, float32 arithmetic), "q8" or "q4" (made while loading; see core/quant/panel.h), or "auto":
  *                     q8 for up to 1e9 parameters where its weights fit into memory_budget, else q4
  *   "memory_budget":  bytes that the weights may take; default: no limit
- *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_row.h), or "auto": f32 where dtype is exact, else f16
+ *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_block.h), or "auto": f32 where dtype is exact, else f16
  *   "context_length": tokens, 1 … 2^24; default min(max_position_embeddings, 4096)
  *   "threads":        1 …; clamped to the pool that the module was started with
  * NULL on failure (qw_error_message and qw_error_code say why). */

@@ -39,7 +39,12 @@ Status Session::set_prompt(std::span<const int32_t> ids, int64_t* kept) {
 Status Session::run(int64_t count, int64_t logits_rows) {
   const std::span<const int32_t> ids(tokens_.data() + run_, static_cast<size_t>(count));
   has_logits_ = false;
-  QW_TRY(forward_.run(cache_, ids, run_, logits_rows, &logits_));
+  const Status status = forward_.run(cache_, ids, run_, logits_rows, &logits_);
+  if (!status.ok()) {  // the cache may hold numbers that are not finite
+    cache_.clear();
+    run_ = 0;
+    return status;
+  }
   run_ += count;
   logits_rows_ = logits_rows;
   has_logits_ = logits_rows > 0 && run_ == length();

@@ -68,18 +68,19 @@ struct Kernels {
   // In place: x = factor · exp(x - max x). Returns Σ exp(x - max x); n ≥ 1.
   float (*exponentials)(float* x, int64_t n, float factor);
 
-  // Attention over keys and values as the cache keeps them (quant/cache_row.h), `rows` queries at once that share them.
+  // Attention over the cache's blocks of keys and values (quant/cache_block.h), `rows` queries at once that share them.
   struct Attention {
-    // A cache row from n values.
-    void (*store)(uint8_t* row, const float* x, int64_t n);
+    // Row `position` of a block from n values.
+    void (*store)(uint8_t* block, int64_t position, const float* x, int64_t n);
 
     // A query of n values, times `scale`, as `scores` wants it: query_bytes(n).
     void (*prepare)(uint8_t* query, const float* q, int64_t n, float scale);
 
-    // scores[r · stride + i] = query r · key i, for `count` keys.
+    // scores[r · stride + i] = query r · key i, for the block's first `count` keys, a multiple of four.
     void (*scores)(float* scores, int64_t stride, const uint8_t* queries, int64_t rows, const uint8_t* keys, int64_t count, int64_t n);
 
-    // out[r][d] += Σ_i weights[r · stride + i] · value i[d] / value_factor, in the order of i, for `count` values; out (rows, n).
+    // out[r][d] += Σ_i weights[r · stride + i] · value i[d] / value_factor, in the order of i, for the block's first `count` values, a
+    // multiple of four; out (rows, n).
     void (*mix)(float* out, const float* weights, int64_t stride, int64_t rows, const uint8_t* values, int64_t count, int64_t n);
 
     // float16 values are read without their factor of 2^-112: the weights must carry it.

@@ -2,7 +2,7 @@
 #include "core/base/half.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/lanes_scalar.h"
-#include "core/quant/cache_row.h"
+#include "core/quant/cache_block.h"
 
 #define QWASM_LANES lanes_scalar
 #include "core/kernels/algorithms.inc"

@@ -61,6 +61,10 @@ inline F4 scale_by_power(F4 a, F4 n) {
 // The sum of the lanes, as a fixed tree.
 inline float sum(F4 a) { return (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]); }
 
+// Those of four vectors, a lane each.
+inline F4 sum4(const F4* a) {
+  return each([&](int i) { return sum(a[i]); });
+}
 // The largest lane, by the same tree.
 inline float highest(F4 a) {
   const auto larger = [](float x, float y) { return x < y ? y : x; };
@@ -104,7 +108,16 @@ inline I4 add_whole(I4 a, I4 b) {
 inline I4 subtract(I4 a, int32_t b) { return add_whole(a, splat_whole(-b)); }
 inline int32_t sum_whole(I4 a) { return wrapping_sum(wrapping_sum(a.v[0], a.v[1]), wrapping_sum(a.v[2], a.v[3])); }
 
-// ---- the cache's q8 rows
+// ---- the cache's rows
+
+struct F4Pair {
+  F4 first, second;
+};
+// Eight float16 times 2^-112, which take turns between two vectors.
+inline F4Pair load_small_f16_pair(const uint16_t* p, Masks) {
+  const auto decode = [](uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits & 0x7fff) << 13 | static_cast<uint32_t>(bits & 0x8000) << 16); };
+  return {each([&](int i) { return decode(p[2 * i]); }), each([&](int i) { return decode(p[2 * i + 1]); })};
+}
 
 inline void store_int8(uint8_t* p, I4 a) {
   for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(a.v[i]);
@@ -125,10 +138,7 @@ inline I4 dot8(const uint8_t* a, const uint8_t* b) {
   }
   return sums;
 }
-struct F8 {
-  F4 low, high;
-};
-inline F8 load_int8(const uint8_t* p) {
+inline F4Pair load_int8(const uint8_t* p) {
   return {each([&](int i) { return static_cast<float>(static_cast<int8_t>(p[i])); }), each([&](int i) { return static_cast<float>(static_cast<int8_t>(p[4 + i])); })};
 }
 

@@ -39,6 +39,13 @@ inline float sum(F4 a) {
   return (wasm_f32x4_extract_lane(a, 0) + wasm_f32x4_extract_lane(a, 2)) + (wasm_f32x4_extract_lane(a, 1) + wasm_f32x4_extract_lane(a, 3));
 }
 
+inline F4 sum4(const F4* a) {
+  F4 pairs[2];  // l0 + l2 of two vectors, then l1 + l3 of both
+  for (int i = 0; i < 2; ++i) {
+    pairs[i] = add(wasm_i32x4_shuffle(a[2 * i], a[2 * i + 1], 0, 4, 1, 5), wasm_i32x4_shuffle(a[2 * i], a[2 * i + 1], 2, 6, 3, 7));
+  }
+  return add(wasm_i32x4_shuffle(pairs[0], pairs[1], 0, 1, 4, 5), wasm_i32x4_shuffle(pairs[0], pairs[1], 2, 3, 6, 7));
+}
 inline float highest(F4 a) {
   const F4 pairs = max(a, wasm_i32x4_shuffle(a, a, 2, 3, 0, 1));
   const float x = wasm_f32x4_extract_lane(pairs, 0), y = wasm_f32x4_extract_lane(pairs, 1);
@@ -72,7 +79,15 @@ inline int32_t sum_whole(I4 a) {
   return wasm_i32x4_extract_lane(wasm_i32x4_add(pairs, wasm_i32x4_shuffle(pairs, pairs, 1, 0, 3, 2)), 0);
 }
 
-// ---- the cache's q8 rows
+// ---- the cache's rows
+
+struct F4Pair {
+  F4 first, second;
+};
+inline F4Pair load_small_f16_pair(const uint16_t* p, const Masks& masks) {
+  const v128_t both = wasm_v128_load(p);  // in each lane the first in the low half
+  return {wasm_v128_and(wasm_i32x4_shr(wasm_i32x4_shl(both, 16), 3), masks.small_f16), wasm_v128_and(wasm_i32x4_shr(both, 3), masks.small_f16)};
+}
 
 inline void store_int8(uint8_t* p, I4 a) {
   const v128_t words = wasm_i16x8_narrow_i32x4(a, a);
@@ -80,10 +95,7 @@ inline void store_int8(uint8_t* p, I4 a) {
 }
 inline void store_int16(uint8_t* p, I4 a) { wasm_v128_store64_lane(p, wasm_i16x8_narrow_i32x4(a, a), 0); }
 inline I4 dot8(const uint8_t* a, const uint8_t* b) { return wasm_i32x4_dot_i16x8(wasm_i16x8_load8x8(a), wasm_v128_load(b)); }
-struct F8 {
-  F4 low, high;
-};
-inline F8 load_int8(const uint8_t* p) {
+inline F4Pair load_int8(const uint8_t* p) {
   const v128_t words = wasm_i16x8_load8x8(p);
   return {to_float(wasm_i32x4_extend_low_i16x8(words)), to_float(wasm_i32x4_extend_high_i16x8(words))};
 }

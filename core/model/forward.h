@@ -24,8 +24,8 @@ class Forward {
   Status prepare();
 
   // Runs ids (1 … kMaxTokens of them, each below vocab_size) at positions start, start + 1, …, whose predecessors are in `cache`, and
-  // computes the logits of the last `logits_rows` of them: *logits (logits_rows, vocab_size), which grows as needed. A failure (memory,
-  // or a logit that is not finite) leaves positions before `start` of the cache as they were.
+  // computes the logits of the last `logits_rows` of them: *logits (logits_rows, vocab_size), which grows as needed. After a
+  // failure (memory, or a logit that is not finite) the cache must be cleared.
   Status run(KvCache& cache, std::span<const int32_t> ids, int64_t start, int64_t logits_rows, Buffer<float>* logits);
 
  private:

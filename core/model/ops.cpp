@@ -97,7 +97,9 @@ void Ops::finish_head(float* head, const float* norm, const Place& place, int64_
 
 void Ops::project_heads(float* q, KvCache& cache, const LayerWeights& w, const float* x, const Place& place) {
   const int64_t n = config_.head_dim, query_heads = config_.num_attention_heads, kv_heads = config_.num_key_value_heads;
-  const Kernels::Attention& attention = kernels_.attention[static_cast<int>(cache.format())];
+  const auto store = [&](uint8_t* block, int64_t t, const float* head) {
+    kernels_.attention[static_cast<int>(cache.format())].store(block, (place.start + t) % KvCache::kBlock, head, n);
+  };
   float *k = kv_.data(), *v = k + place.tokens * config_.key_value_size();
   prepare_input(w.q_proj, x, place.tokens);
 
@@ -119,11 +121,11 @@ void Ops::project_heads(float* q, KvCache& cache, const LayerWeights& w, const f
       } else if (item < first_value) {
         project(k, w.k_proj, kv_heads, item - first_key, ith, [&](float* head, int64_t h, int64_t t) {
           finish_head(head, w.k_norm, place, t);
-          attention.store(cache.key(place.layer, h, place.start + t), head, n);
+          store(cache.keys(place.layer, h, place.start + t), t, head);
         });
       } else {
         project(v, w.v_proj, kv_heads, item - first_value, ith, [&](float* head, int64_t h, int64_t t) {
-          attention.store(cache.value(place.layer, h, place.start + t), head, n);
+          store(cache.values(place.layer, h, place.start + t), t, head);
         });
       }
     }
@@ -144,7 +146,7 @@ void Ops::attention(float* out, const float* q, KvCache& cache, const Place& pla
 void Ops::attend(float* out, const float* q, KvCache& cache, const Place& place, int64_t kv_head, Range tokens, int ith) {
   const Kernels::Attention& kernels = kernels_.attention[static_cast<int>(cache.format())];
   const int64_t n = config_.head_dim, heads = config_.num_attention_heads, group = heads / config_.num_key_value_heads;
-  const int64_t rows = (tokens.end - tokens.begin) * group, seen = place.start + tokens.end;
+  const int64_t rows = (tokens.end - tokens.begin) * group, seen = (place.start + tokens.end + 3) / 4 * 4;  // kernels take four at a time
   const AttentionScratch scratch = attention_scratch(ith);
   const auto each_block = [&](const auto& f) {
     for (int64_t at = 0; at < seen; at += KvCache::kBlock) f(at, std::min(KvCache::kBlock, seen - at));
@@ -156,17 +158,17 @@ void Ops::attend(float* out, const float* q, KvCache& cache, const Place& place,
   const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(n));
   each_row([&](int64_t row, int64_t t, int64_t head) { kernels.prepare(scratch.queries + row * query_bytes(n), q + (t * heads + head) * n, n, scale); });
   each_block([&](int64_t at, int64_t count) {
-    kernels.scores(scratch.scores + at, positions_, scratch.queries, rows, cache.key(place.layer, kv_head, at), count, n);
+    kernels.scores(scratch.scores + at, positions_, scratch.queries, rows, cache.keys(place.layer, kv_head, at), count, n);
   });
   each_row([&](int64_t row, int64_t t, int64_t) {
     float* scores = scratch.scores + row * positions_;
-    const int64_t own = place.start + t + 1;  // what stands behind belongs to later tokens and must count nothing
+    const int64_t own = place.start + t + 1;  // what stands behind belongs to later tokens, or to none, and must count nothing
     scratch.totals[row] = kernels_.exponentials(scores, own, kernels.value_factor);
     std::fill(scores + own, scores + seen, 0.0f);
   });
   std::fill(scratch.mixed, scratch.mixed + rows * n, 0.0f);
   each_block([&](int64_t at, int64_t count) {
-    kernels.mix(scratch.mixed, scratch.scores + at, positions_, rows, cache.value(place.layer, kv_head, at), count, n);
+    kernels.mix(scratch.mixed, scratch.scores + at, positions_, rows, cache.values(place.layer, kv_head, at), count, n);
   });
   each_row([&](int64_t row, int64_t t, int64_t head) {
     float* to = out + (t * heads + head) * n;

@@ -12,7 +12,7 @@
 #include "core/base/half.h"
 #include "core/base/rng.h"
 #include "core/kernels/kernels.h"
-#include "core/quant/cache_row.h"
+#include "core/quant/cache_block.h"
 
 namespace qwasm {
 namespace {
