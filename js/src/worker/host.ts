@@ -104,6 +104,7 @@ class Host {
           control.throwIfAborted()
         })
       }),
+    readBandwidth: (_none, control) => this.#queue.run(control, async () => this.#model.engine.readBandwidth()),
   }
 
   get #model(): Loaded {
