@@ -35,8 +35,8 @@ vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(mode
 
 
 def decode(ids):
-    batch = llama_cpp.llama_batch_get_one((ctypes.c_int * len(ids))(*ids), len(ids))
-    if llama_cpp.llama_decode(context, batch):
+    array = (ctypes.c_int * len(ids))(*ids)  # the batch only points to it
+    if llama_cpp.llama_decode(context, llama_cpp.llama_batch_get_one(array, len(ids))):
         fail("llama_decode failed")
     llama_cpp.llama_synchronize(context)
 
