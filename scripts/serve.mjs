@@ -34,7 +34,6 @@ const CONTENT_SECURITY_POLICY = [
 const BASE_HEADERS = {
   'Accept-Ranges': 'bytes',
   'Cache-Control': 'no-cache',
-  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
 }
@@ -96,9 +95,9 @@ function sendFile(request, response, file, headers) {
   stream.pipe(response)
 }
 
-/** The request handler; `isolation: false` leaves out the headers that give a page threads. */
-export function makeHandler({ mounts = PAGE_MOUNTS, isolation = true } = {}) {
-  const headers = isolation ? { ...BASE_HEADERS, ...ISOLATION_HEADERS } : BASE_HEADERS
+/** The request handler; `isolation: false` leaves out the headers that give a page threads, `policy: null` the content security policy. */
+export function makeHandler({ mounts = PAGE_MOUNTS, isolation = true, policy = CONTENT_SECURITY_POLICY } = {}) {
+  const headers = { ...BASE_HEADERS, ...(policy && { 'Content-Security-Policy': policy }), ...(isolation && ISOLATION_HEADERS) }
   return async (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return answer(response, 405, { ...headers, Allow: 'GET, HEAD' }, 'Only GET and HEAD are answered here.\n')

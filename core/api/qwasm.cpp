@@ -107,6 +107,13 @@ const char* qw_inspect(qw_engine* engine, double context, double bandwidth) {
   return give_text(engine, engine->engine.inspect(static_cast<int64_t>(context), bandwidth, &engine->text));
 }
 
+double qw_read_bandwidth(qw_engine* engine) {
+  if (!engine) return give(null_argument("engine"));
+  double bytes_per_second = 0;
+  const int32_t result = give(engine->engine.read_bandwidth(&bytes_per_second));
+  return result < 0 ? result : bytes_per_second;
+}
+
 int32_t qw_tokenize(qw_engine* engine, const char* text, size_t length, int32_t honour_added, uint32_t inert_mark) {
   if (!engine || (!text && length > 0)) return give(null_argument(engine ? "text" : "engine"));
   const qwasm::Tokenizer* tokenizer = nullptr;

@@ -103,6 +103,10 @@ const char* qw_info(qw_engine* engine);
  * bound of decode time (> 0). NULL on failure. */
 const char* qw_inspect(qw_engine* engine, double context, double bandwidth);
 
+/* Bytes per second at which all threads together read the weights' memory, the best of three times: decoding reads them once a token, so
+ * this bounds its speed. Takes as long as a few tokens. A negative qw_status on failure. */
+double qw_read_bandwidth(qw_engine* engine);
+
 /* ---- text ------------------------------------------------------------------------------------------------------------------- */
 
 /* Ids of `length` bytes of UTF-8 at `text`; returns their count, they stand at qw_ids(engine).

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/engine/bandwidth.h"
 #include "core/engine/inspect.h"
 
 namespace qwasm {
@@ -92,6 +93,11 @@ Status Engine::finish_loading() {
 
 Status Engine::require_loaded() const { return ready_ ? Status() : error(Code::kWrongState, "the model is not loaded"); }
 
+Status Engine::require_weights() const {
+  QW_TRY(require_loaded());
+  return forward_ ? Status() : error(Code::kWrongState, "the model was loaded without its weights");
+}
+
 Status Engine::tokenizer(const Tokenizer** tokenizer) const {
   QW_TRY(require_loaded());
   *tokenizer = model_.tokenizer.get();
@@ -104,9 +110,14 @@ CacheFormat Engine::cache_format() const {
 }
 
 Status Engine::new_session(std::unique_ptr<Session>* session) {
-  QW_TRY(require_loaded());
-  if (!forward_) return error(Code::kWrongState, "the model was loaded without its weights");
+  QW_TRY(require_weights());
   *session = std::make_unique<Session>(model_.config, cache_format(), context_length_, *forward_, model_.tokenizer.get());
+  return {};
+}
+
+Status Engine::read_bandwidth(double* bytes_per_second) {
+  QW_TRY(require_weights());
+  *bytes_per_second = qwasm::read_bandwidth(model_.weights, pool_);
   return {};
 }
 

@@ -32,15 +32,17 @@ class Engine {
   // After each answer to a want: once everything has come, makes the engine ready.
   Status finish_loading();
 
-  // JSON text for qw_info and qw_inspect, and the tokenizer or sessions of a loaded model; before, kWrongState.
+  // JSON text for qw_info and qw_inspect, and the tokenizer, sessions or speed of memory of a loaded model; before, kWrongState.
   Status info(std::string* json) const;
   Status inspect(int64_t context, double bandwidth, std::string* json) const;
   Status tokenizer(const Tokenizer** tokenizer) const;
   Status new_session(std::unique_ptr<Session>* session);
+  Status read_bandwidth(double* bytes_per_second);
 
  private:
   Status require_loaded() const;
   CacheFormat cache_format() const;
+  Status require_weights() const;
 
   EngineOptions options_;
   ThreadPool pool_;

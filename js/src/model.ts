@@ -93,6 +93,10 @@ class ModelProxy extends TokenizerProxy implements Model {
     const rows = checkPositions(positions, checked.length)
     return this.connection.call('logits', { ids: checked, positions: rows }, { signal }).result
   }
+
+  async readBandwidth(): Promise<number> {
+    return this.connection.call('readBandwidth', {}).result
+  }
 }
 
 type AnyOptions = LoadOptions & InspectOptions

@@ -235,4 +235,9 @@ export interface Model extends Tokenizer {
     ids: ArrayLike<number>,
     options?: { positions?: 'all' | 'last' | readonly number[]; signal?: AbortSignal }
   ): Promise<Float32Array>
+  /**
+   * Bytes per second at which the model's threads together read its weights, which takes as long as a few tokens. A generated token reads
+   * the weights once, so this says how far decoding is from what memory allows.
+   */
+  readBandwidth(): Promise<number>
 }

@@ -264,6 +264,24 @@ TEST_F(SmallSession, RefusesTextCallsWithoutATokenizer) {
   EXPECT_EQ(sequence.steps(2).size(), 2u) << "ids still work";
 }
 
+TEST(ReadBandwidth, IsANumberOnceThereAreWeights) {
+  for (const int threads : {1, 3}) {
+    const Engine engine = must_load(golden_folder("demo"), R"({"threads": )" + std::to_string(threads) + "}");
+    const double bandwidth = qw_read_bandwidth(engine.get());
+    EXPECT_GT(bandwidth, 1e6) << threads;
+    EXPECT_LT(bandwidth, 1e14) << threads;
+  }
+}
+
+TEST(ReadBandwidth, IsRefusedWithoutWeights) {
+  EXPECT_EQ(qw_read_bandwidth(nullptr), -QW_INVALID_ARGUMENT);
+  const Engine loading(qw_engine_new("{}"));
+  EXPECT_EQ(qw_read_bandwidth(loading.get()), -QW_WRONG_STATE);
+  const Engine tokenizer = must_load(golden_folder("demo"), R"({"parts": "tokenizer"})");
+  EXPECT_EQ(qw_read_bandwidth(tokenizer.get()), -QW_WRONG_STATE);
+  EXPECT_STREQ(qw_error_message(), "the model was loaded without its weights");
+}
+
 TEST(EngineOptions, AreRefusedOutsideTheirDomain) {
   for (const char* options :
        {R"({"context_length": 0})", R"({"context_length": 16777217})", R"({"context_length": 1.5})",

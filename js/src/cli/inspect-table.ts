@@ -93,7 +93,7 @@ function count(value: unknown): string {
   return Number(value).toLocaleString('en')
 }
 
-function bytes(value: unknown): string {
+export function bytes(value: unknown): string {
   const size = Number(value)
   const [unit, scale] = size >= 1e9 ? ['GB', 1e9] : size >= 1e6 ? ['MB', 1e6] : size >= 1e4 ? ['KB', 1e3] : ['bytes', 1]
   return `${(size / Number(scale)).toLocaleString('en', { maximumFractionDigits: 2 })} ${unit}`

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-// The command line: qwasm generate | chat | tokenize | inspect.
+// The command line: qwasm generate | chat | tokenize | inspect | bench.
 import { existsSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { inspect, loadModel, loadTokenizer, QwasmError } from '../node.js'
 import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings } from '../types.js'
+import { benchTable } from './bench-table.js'
+import { bench } from './bench.js'
 import { inspectTable } from './inspect-table.js'
 import { helpText, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
@@ -18,6 +20,7 @@ async function main(args: string[]): Promise<void> {
   if (!command) throw new UsageError('A command is missing; see qwasm --help.')
   if (command === 'inspect') return runInspect(values)
   if (command === 'tokenize') return runTokenize(values)
+  if (command === 'bench') return runBench(values)
   return runModel(command, values)
 }
 
@@ -35,6 +38,12 @@ async function runTokenize(values: Values): Promise<void> {
   } finally {
     await tokenizer.dispose()
   }
+}
+
+async function runBench(values: Values): Promise<void> {
+  const report = await bench(modelOf(values), values, note)
+  print(values.json ? `${JSON.stringify(report)}\n` : benchTable(report))
+  if (report.runs.length === 0 || !report.logitsAgree) process.exitCode = 1
 }
 
 async function runModel(command: 'generate' | 'chat', values: Values): Promise<void> {

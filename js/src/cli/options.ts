@@ -8,6 +8,7 @@ export const COMMANDS = {
   chat: 'answers a message, by the model’s chat template',
   tokenize: 'prints the token ids of a text',
   inspect: 'prints what a model’s config and headers say: parameters, operations, memory',
+  bench: 'measures this machine: loading, prompts, decoding at several positions, memory',
 }
 
 export type Command = keyof typeof COMMANDS
@@ -21,6 +22,7 @@ interface Option {
 }
 
 const RUN: Command[] = ['generate', 'chat']
+const RUN_OR_BENCH: Command[] = [...RUN, 'bench']
 
 const OPTIONS = {
   model: { type: 'string', value: 'DIR', help: 'folder or URL of a Hugging Face model' },
@@ -41,10 +43,21 @@ const OPTIONS = {
   'repetition-penalty': { type: 'number', value: 'R', help: '1 is off', of: RUN },
   seed: { type: 'number', value: 'S', help: 'the same seed gives the same tokens', of: RUN },
   stop: { type: 'list', value: 'TEXT', help: 'ends the answer there; may be given several times', of: RUN },
-  dtype: { type: 'string', value: 'NAME', help: 'auto or exact (weights as stored, float32 arithmetic), q8 or q4 (smaller and faster)', of: RUN },
-  kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8', of: RUN },
-  threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN },
-  variant: { type: 'string', value: 'NAME', help: 'forces a module: relaxed, simd, relaxed-single or simd-single', of: RUN },
+  dtype: {
+    type: 'string',
+    value: 'NAME',
+    help: 'exact (weights as stored, float32 arithmetic), q8, q4 (smaller and faster) or auto; for bench several, with commas',
+    of: RUN_OR_BENCH,
+  },
+  kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8; for bench several, with commas', of: RUN_OR_BENCH },
+  threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN_OR_BENCH },
+  variant: {
+    type: 'string',
+    value: 'NAME',
+    help: 'forces a module: relaxed, simd, relaxed-single or simd-single; for bench several, with commas',
+    of: RUN_OR_BENCH,
+  },
+  quick: { type: 'flag', help: 'fewer and shorter measurements', of: ['bench'] },
   context: {
     type: 'number',
     value: 'N',

@@ -210,6 +210,11 @@ export class Engine {
     return this.#core.json('_qw_inspect', this.#address, context, bandwidth)
   }
 
+  /** Bytes per second at which all threads together read the weights. */
+  readBandwidth(): number {
+    return this.#core.checked('_qw_read_bandwidth', this.#address)
+  }
+
   /** `mark`: the character that keeps a control token plain text, or ''. */
   tokenize(text: string, honourAdded: boolean, mark = ''): number[] {
     const code = mark.codePointAt(0) ?? 0

@@ -5,6 +5,7 @@ import { QwasmError, toWire } from '../errors.js'
 import { loadEngine } from '../loader/load.js'
 import type { Source } from '../loader/source.js'
 import type { Core, Engine, Session } from '../runtime/core.js'
+import { weightBudget } from '../runtime/memory.js'
 import { startCore } from '../runtime/module.js'
 import type { AddedToken, ChatResult, GenerateResult, LoadProgress, ModelInfo, RenderOptions } from '../types.js'
 import { generate, SlicePacer, type Run } from './generate.js'
@@ -104,6 +105,7 @@ class Host {
           control.throwIfAborted()
         })
       }),
+    readBandwidth: (_none, control) => this.#queue.run(control, async () => this.#model.engine.readBandwidth()),
   }
 
   get #model(): Loaded {
@@ -125,7 +127,8 @@ class Host {
     const source = await this.#port.openSource(request.source)
     try {
       const { core, rung } = await startCore(request.wasmUrl, request.variant, request.threads)
-      const engine = core.newEngine({ ...request.core, parts: request.parts, threads: rung.threads })
+      const memoryBudget = weightBudget(rung.maximumBytes)
+      const engine = core.newEngine({ ...request.core, parts: request.parts, threads: rung.threads, memory_budget: memoryBudget })
       await loadEngine(engine, source, request.maxParallel, event)
       const raw = engine.info()
       const chat = new ChatRenderer(

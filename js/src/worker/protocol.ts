@@ -43,6 +43,7 @@ export interface Calls {
     events: { content?: string; reasoning?: string }
   }
   logits: { args: { ids: Int32Array; positions: number[] }; result: Float32Array; events: never }
+  readBandwidth: { args: Record<string, never>; result: number; events: never }
 }
 
 export type Method = keyof Calls
