@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { launchChromium } from '../support/browsers.mjs'
-import { expectedBits, goldenCases, goldenModels } from '../support/golden.mjs'
+import { expectedBits, goldenCases, goldenModels, quantizedRuns } from '../support/golden.mjs'
 import { computeInPage } from '../support/page-bits.mjs'
 import { startSite, watchedPage } from '../support/site.mjs'
 import { VARIANTS } from '../support/variants.mjs'
@@ -40,17 +40,16 @@ for (const { name, folder, goldenFolder } of goldenModels) {
   })
 }
 
-for (const dtype of ['q8', 'q4']) {
-  describe(`${dtype} in Chromium`, () => {
-    const { name, folder, goldenFolder } = goldenModels.find(model => model.name === 'demo')
+for (const { name: run, options } of quantizedRuns) {
+  describe(`${run} in Chromium`, () => {
+    const { folder, goldenFolder } = goldenModels.find(model => model.name === 'demo')
     const cases = goldenCases(goldenFolder).map(({ name: caseName, ids, positions }) => ({ caseName, ids, positions, maxTokens: 0 }))
 
     for (const variant of VARIANTS) {
       it(`has the bits of the native build in ${variant}`, async () => {
-        const options = { dtype, kv: 'f32', variant }
-        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options, cases })
+        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options: { ...options, variant }, cases })
         assert.equal(computed.variant, variant)
-        assert.deepEqual(computed.results.map(({ bits }) => bits), cases.map(({ caseName }) => expectedBits(`${name} ${dtype}`, caseName)))
+        assert.deepEqual(computed.results.map(({ bits }) => bits), cases.map(({ caseName }) => expectedBits(run, caseName)))
       })
     }
   })

@@ -23,7 +23,7 @@ const PATIENCE = { polling: 100, timeout: 60_000 }
 const timeout = 180_000
 
 const cases = goldenCases('tests/golden/demo').map(({ name, ids, positions }) => ({ name, ids, positions, maxTokens: 0 }))
-const asked = dtype => ({ folder: '/models/demo/', options: { dtype, kv: 'f32' }, cases })
+const asked = dtype => ({ folder: '/models/demo/', options: { dtype }, cases })
 
 function checkBits({ results }, dtype) {
   const name = dtype === 'exact' ? 'demo' : `demo ${dtype}`

@@ -70,16 +70,22 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
                            return name;
                          });
 
-class QuantizedDemo : public testing::TestWithParam<const char*> {};
+// Options of an engine, as they stand in the name of a run: "demo q4 kv q8".
+struct QuantizedRun {
+  const char* name;
+  const char* dtype;
+  const char* kv;
+};
+class QuantizedDemo : public testing::TestWithParam<QuantizedRun> {};
 
 // Near the exact logits (the likeliest token mostly the same), and the same bits in every build.
 TEST_P(QuantizedDemo, StaysNearTransformersWithTheSameBitsEverywhere) {
-  const std::string dtype = GetParam();
-  const Engine engine = must_load(golden_folder("demo"), R"({"threads": 2, "kv": "f32", "dtype": ")" + dtype + "\"}");
+  const std::string dtype = GetParam().dtype, kv = GetParam().kv;
+  const Engine engine = must_load(golden_folder("demo"), R"({"threads": 2, "kv": ")" + kv + R"(", "dtype": ")" + dtype + "\"}");
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(info_of(engine.get())["dtype"], dtype);
   const auto tensors = read_safetensors(read_file(golden_path("demo") + "/golden.safetensors"));
-  Json bits = read_json("tests/golden/logit-bits.json")["demo " + dtype];
+  Json bits = read_json("tests/golden/logit-bits.json")[GetParam().name];
   int same = 0, positions = 0;
   const Json golden = read_json(golden_path("demo") + "/golden.json");
   for (const Json& test : golden["cases"]) {
@@ -88,7 +94,7 @@ TEST_P(QuantizedDemo, StaysNearTransformersWithTheSameBitsEverywhere) {
     const Ids ids = test["ids"].get<Ids>();
     const Floats expected = floats_of(tensors.at(name + ".logits")), actual = sequence.logits(ids, static_cast<int>(ids.size()));
     ASSERT_EQ(actual.size(), expected.size());
-    EXPECT_EQ(bits_of(actual), bits[name]) << "demo " << dtype << " " << name;
+    EXPECT_EQ(bits_of(actual), bits[name]) << GetParam().name << " " << name;
     for (size_t at = 0; at < actual.size(); at += 2048, ++positions) {
       const auto likeliest = [&](const Floats& logits) { return std::max_element(logits.begin() + at, logits.begin() + at + 2048) - logits.begin(); };
       same += likeliest(actual) == likeliest(expected);
@@ -99,7 +105,12 @@ TEST_P(QuantizedDemo, StaysNearTransformersWithTheSameBitsEverywhere) {
   EXPECT_GE(same, positions * (dtype == "q8" ? 0.97 : 0.85)) << same << " of " << positions;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, QuantizedDemo, testing::Values("q8", "q4"));
+INSTANTIATE_TEST_SUITE_P(All, QuantizedDemo, testing::Values(QuantizedRun{"demo q8", "q8", "auto"}, QuantizedRun{"demo q4", "q4", "auto"}, QuantizedRun{"demo q4 kv q8", "q4", "q8"}),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 TEST(DemoModel, SpeaksTheTextOfTransformersPieceByPiece) {
   const Engine engine = must_load(golden_folder("demo"));

@@ -285,11 +285,7 @@ TEST(ReadBandwidth, IsRefusedWithoutWeights) {
 TEST(EngineOptions, AreRefusedOutsideTheirDomain) {
   for (const char* options :
        {R"({"context_length": 0})", R"({"context_length": 16777217})", R"({"context_length": 1.5})",
-<<<<<<< HEAD
         R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q9"})", R"({"memory_budget": -1})", R"({"parts": "half"})",
-=======
-        R"({"threads": 0})", R"({"threads": -4})", R"({"dtype": "q3"})", R"({"kv": "q3"})", R"({"parts": "half"})",
->>>>>>> 9867ff939c579464f0b980419981f59dff651501
         R"({"thread": 1})", R"({"context_length": "long"})", "[]", "{", ""}) {
     EXPECT_EQ(Engine(qw_engine_new(options)), nullptr) << options;
     EXPECT_EQ(qw_error_code(), QW_INVALID_ARGUMENT) << options;

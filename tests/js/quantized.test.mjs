@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
-import { expectedBits, goldenCases, goldenModels, root, wordHash } from '../support/golden.mjs'
+import { expectedBits, goldenCases, goldenModels, quantizedRuns, root, wordHash } from '../support/golden.mjs'
 import { nodeBest, nodeVariants } from '../support/variants.mjs'
 
 const demo = goldenModels.find(({ name }) => name === 'demo')
@@ -15,20 +15,25 @@ const RUNGS = [
   { variant: nodeBest, threads: 3 },
 ]
 
-for (const dtype of ['q8', 'q4']) {
-  describe(dtype, () => {
+for (const { name: run, options } of quantizedRuns) {
+  describe(run, () => {
     for (const rung of RUNGS) {
       it(`has the bits of the native scalar build in ${rung.variant} with ${rung.threads ?? 1} thread(s)`, async () => {
-        const model = await loadModel(folder, { dtype, kv: 'f32', ...rung })
-        assert.equal(model.info.dtype, dtype)
+        const model = await loadModel(folder, { ...options, ...rung })
+        assert.equal(model.info.dtype, options.dtype)
+        assert.equal(model.info.kv, options.kv ?? 'f16')
         for (const { name, ids, positions } of cases) {
           const logits = await model.logits(ids, { positions })
-          assert.equal(wordHash(logits), expectedBits(`demo ${dtype}`, name), name)
+          assert.equal(wordHash(logits), expectedBits(run, name), name)
         }
         await model.dispose()
       })
     }
+  })
+}
 
+for (const dtype of ['q8', 'q4']) {
+  describe(dtype, () => {
     it('takes fewer bytes and still adds', async () => {
       const exact = await loadModel(folder, { dtype: 'exact' })
       const model = await loadModel(folder, { dtype })
@@ -40,6 +45,13 @@ for (const dtype of ['q8', 'q4']) {
     })
   })
 }
+
+it('is what auto means: q8 while it fits, and float32 keys and values only in exact mode', async () => {
+  const [auto, exact] = await Promise.all([loadModel(folder), loadModel(folder, { dtype: 'exact' })])
+  assert.deepEqual([auto.info.dtype, auto.info.kv, exact.info.dtype, exact.info.kv], ['q8', 'f16', 'exact', 'f32'])
+  assert.equal(exact.info.kvBytesPerToken, 2 * auto.info.kvBytesPerToken)
+  await Promise.all([auto.dispose(), exact.dispose()])
+})
 
 it('refuses a dtype that does not exist by name', async () => {
   await assert.rejects(loadModel(folder, { dtype: 'q2' }), { code: 'invalid_argument', message: /q2/ })

@@ -63,3 +63,10 @@ export function wordHash(array) {
 export function hashBits(array) {
   return createHash('sha256').update(new Uint8Array(array.buffer, array.byteOffset, array.byteLength)).digest('hex')
 }
+
+/** Quantized runs of the demo model whose bits are written down: name in logit-bits.json, and the options of loadModel. */
+export const quantizedRuns = [
+  { name: 'demo q8', options: { dtype: 'q8' } },
+  { name: 'demo q4', options: { dtype: 'q4' } },
+  { name: 'demo q4 kv q8', options: { dtype: 'q4', kv: 'q8' } },
+]
