@@ -50,6 +50,7 @@ const char* qw_error_message(void);
  *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_block.h), or "auto": f32 where dtype is exact, else f16
  *   "context_length": tokens, 1 … 2^24; default min(max_position_embeddings, 4096)
  *   "threads":        1 …; clamped to the pool that the module was started with
+ *   "choose_threads": true: uses fewer of them where that decodes as fast, by a measurement of some 30 ms after loading
  * NULL on failure (qw_error_message and qw_error_code say why). */
 qw_engine* qw_engine_new(const char* options);
 void qw_engine_free(qw_engine* engine);
@@ -90,7 +91,7 @@ void qw_free(void* address);
 
 /* JSON object about the loaded model:
  *   architecture, model_type (of config.json), parameters, layers, hidden_size, vocab_size, max_position_embeddings, context_length,
- *   dtype, kv, stored_dtypes (["BF16"]), weight_bytes (in memory), kv_bytes_per_token, threads,
+ *   dtype, kv, stored_dtypes (["BF16"]), weight_bytes (in memory), kv_bytes_per_token, threads, kernels,
  *   notes (sentences a person should see, such as a context beyond max_position_embeddings),
  *   eos_token_ids ([ids], in order), generation_config (object as in the file, or null),
  *   has_tokenizer, added_tokens ([{id, content, special}]), known_tokens (ids that have a token),

@@ -71,6 +71,8 @@ struct ThreadPool::Shared {
 
   alignas(64) Word work{0};   // see parts_of and next_of
   alignas(64) Word ended{0};  // parts that are done
+  alignas(64) Word used{1};   // threads that work; the others wait for this word to change
+  Word sleeping_idlers{0};
   alignas(64) Word sleeping_workers{0};
   Word sleeping_caller{0};
   Function function = nullptr;  // null: the workers leave, one a part
@@ -116,10 +118,22 @@ struct ThreadPool::Shared {
     for (uint32_t done; (done = ended.load()) != parts;) sleep_while_equal(ended, done, sleeping_caller);
   }
 
+  void use(int count) {
+    used.store(static_cast<uint32_t>(count));
+    wake_all(used, sleeping_idlers);
+    wake_all(work, sleeping_workers);  // who is no longer used must not be waited for there
+  }
+
   static void* live(void* argument) {
     const Thread& self = *static_cast<Thread*>(argument);
+    Shared& shared = *self.shared;
     for (bool leave = false; !leave;) {
-      if (!self.shared->take_part(self.ith, &leave) && !leave) self.shared->wait_for_work();
+      const uint32_t used = shared.used.load();
+      if (static_cast<uint32_t>(self.ith) >= used) {
+        sleep_while_equal(shared.used, used, shared.sleeping_idlers);
+      } else if (!shared.take_part(self.ith, &leave) && !leave) {
+        shared.wait_for_work();
+      }
     }
     return nullptr;
   }
@@ -134,15 +148,22 @@ ThreadPool::ThreadPool(int threads) : shared_(new Shared) {
     if (pthread_create(&thread.handle, nullptr, &Shared::live, &thread) != 0) break;
     threads_ = ith + 1;
   }
+  use(threads_);
+}
+
+void ThreadPool::use(int count) {
+  used_ = count < 1 ? 1 : count > threads_ ? threads_ : count;
+  shared_->use(used_);
 }
 
 ThreadPool::~ThreadPool() {
+  use(threads_);
   if (threads_ > 1) shared_->begin(0, static_cast<uint32_t>(threads_ - 1), nullptr, nullptr);
   for (int ith = 1; ith < threads_; ++ith) pthread_join(shared_->started[ith].handle, nullptr);
 }
 
 void ThreadPool::run(int64_t count, Function function, const void* context) {
-  const int64_t most = threads_ * kPartsPerThread;
+  const int64_t most = used_ * kPartsPerThread;
   const auto parts = static_cast<uint32_t>(count < most ? count : most);
   shared_->begin(count, parts, function, context);
   for (bool leave = false; shared_->take_part(0, &leave);) {
@@ -155,6 +176,7 @@ void ThreadPool::run(int64_t count, Function function, const void* context) {
 struct ThreadPool::Shared {};
 ThreadPool::ThreadPool(int) {}
 ThreadPool::~ThreadPool() = default;
+void ThreadPool::use(int) {}
 void ThreadPool::run(int64_t count, Function function, const void* context) { function(context, {0, count}, 0); }
 
 #endif

@@ -27,13 +27,17 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls work(range, ith) for ranges that together cover 0 … count - 1, on thread `ith` of threads(), and returns when all have ended.
+  // From now on only `count` threads (1 … threads()) work; the others sleep. Not while run() runs.
+  void use(int count);
+  int used() const { return used_; }
+
+  // Calls work(range, ith) for ranges that together cover 0 … count - 1, on thread `ith` of used(), and returns when all have ended.
   // A thread that comes late finds less to do, so one whose core is busy elsewhere holds up the others by one part at the most.
   // Not reentrant. With one thread, or one item, it is a plain call that touches no atomics.
   template <typename Work>
   void run(int64_t count, const Work& work) {
     if (count <= 0) return;
-    if (threads_ == 1 || count == 1) return work(Range{0, count}, 0);
+    if (used_ == 1 || count == 1) return work(Range{0, count}, 0);
     run(count, [](const void* context, Range range, int ith) { (*static_cast<const Work*>(context))(range, ith); }, &work);
   }
 
@@ -42,7 +46,7 @@ class ThreadPool {
   struct Shared;
   void run(int64_t count, Function function, const void* context);
 
-  int threads_ = 1;
+  int threads_ = 1, used_ = 1;
   std::unique_ptr<Shared> shared_;
 };
 

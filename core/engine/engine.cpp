@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/engine/bandwidth.h"
+#include "core/engine/choose_threads.h"
 #include "core/engine/inspect.h"
 
 namespace qwasm {
@@ -36,7 +37,7 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   Json json;
   QW_TRY(parse_json_object(text, "options", &json));
   const Fields fields(json, "options");
-  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads", "memory_budget"}));
+  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads", "choose_threads", "memory_budget"}));
   std::string parts = "model", dtype = "auto", kv = "auto";
   QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
   QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4"}, &dtype));
@@ -50,6 +51,7 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   }
   QW_TRY(fields.integer("memory_budget", 0, int64_t{1} << 53, kOptional, &options->load.memory_budget));
   QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
+  QW_TRY(fields.boolean("choose_threads", kOptional, &options->choose_threads));
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
 }
 
@@ -86,6 +88,7 @@ Status Engine::finish_loading() {
     }
     forward_ = std::make_unique<Forward>(model_.config, model_.weights, default_kernels(), pool_);
     QW_TRY(forward_->prepare());
+    if (options_.choose_threads) QW_TRY(choose_threads(model_.config, model_.weights, default_kernels(), pool_));
   }
   ready_ = true;
   return {};
@@ -156,7 +159,8 @@ Status Engine::info(std::string* json) const {
                  {"stored_dtypes", dtypes},
                  {"weight_bytes", model_.weights.memory.size()},
                  {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
-                 {"threads", pool_.threads()},
+                 {"threads", pool_.used()},
+                 {"kernels", default_kernels().name},
                  {"eos_token_ids", eos_token_ids_},
                  {"generation_config", model_.generation_config}});
   }

@@ -16,6 +16,7 @@ struct EngineOptions {
   Loader::Options load;
   int64_t context_length = 0;  // 0: min(max_position_embeddings, 4096)
   int64_t threads = 1;
+  bool choose_threads = false;  // use fewer of them where that is as fast
   // Of the KV cache; none: float32 where the weights are exact, else float16.
   std::optional<CacheFormat> kv;
 };

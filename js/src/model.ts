@@ -113,7 +113,12 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
     wasmUrl: platform.wasmUrl(options.wasmUrl),
     threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
     maxParallel,
-    core: { ...(dtype && { dtype }), ...(kv && { kv }), ...(contextLength && { context_length: contextLength }) },
+    core: {
+      ...(dtype && { dtype }),
+      ...(kv && { kv }),
+      ...(contextLength && { context_length: contextLength }),
+      ...(parts === 'model' && options.threads === undefined && { choose_threads: true }),
+    },
     ...(parts === 'model' ? variant && { variant } : { variant: 'simd-single' }),
   }
   if (options.signal?.aborted) throw abortError(options.signal)

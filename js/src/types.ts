@@ -46,7 +46,10 @@ export interface LoadOptions extends SourceOptions {
    * and 'f32' where `dtype` is 'exact'.
    */
   kv?: 'auto' | 'f32' | 'f16' | 'q8'
-  /** Default: half of the machine's threads, at least 2 where it has 2. More than the pool allows is clamped, never an error. */
+  /**
+   * More than the pool allows is clamped, never an error. Default: half of the machine's threads, at least 2 where it has 2; and of a large
+   * model fewer where a short measurement after loading shows that they decode as fast.
+   */
   threads?: number
   /** Forces a module; an error that says why where it cannot run. Default: the best that runs here. */
   variant?: Variant
@@ -79,6 +82,8 @@ export interface ModelInfo {
   /** The rung it runs on: module, threads, and what the higher ones lack here. */
   variant: Variant
   threads: number
+  /** The kernels that the module chose: those of relaxed or of plain SIMD. */
+  kernels: 'relaxed' | 'simd'
   why: string
   /** Sentences a person should see, such as a context beyond max_position_embeddings. */
   notes: string[]

@@ -49,6 +49,7 @@ for (const { name: run, options } of quantizedRuns) {
       it(`has the bits of the native build in ${variant}`, async () => {
         const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options: { ...options, variant }, cases })
         assert.equal(computed.variant, variant)
+        assert.equal(computed.kernels, variant.replace('-single', ''))
         assert.deepEqual(computed.results.map(({ bits }) => bits), cases.map(({ caseName }) => expectedBits(run, caseName)))
       })
     }

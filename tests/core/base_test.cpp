@@ -1,6 +1,7 @@
 // The room core/base: half floats, double-precision functions, random numbers, the thread pool.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -136,6 +137,24 @@ TEST(ThreadPool, WakesThreadsThatFellAsleepBetweenRounds) {
       while (!here[1 - range.begin]) std::this_thread::yield();
     });
   }
+}
+
+TEST(ThreadPool, UsesAsManyOfItsThreadsAsItIsTold) {
+  ThreadPool pool(4);
+  for (const int count : {1, 3, 2, 4, 1, 4, 100, 0}) {
+    pool.use(count);
+    const int used = std::clamp(count, 1, 4);
+    EXPECT_EQ(pool.used(), used);
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> items = 0;
+      pool.run(100, [&](Range range, int ith) {
+        ASSERT_LT(ith, used);
+        items += static_cast<int>(range.end - range.begin);
+      });
+      ASSERT_EQ(items, 100);
+    }
+  }
+  EXPECT_EQ(pool.threads(), 4);
 }
 
 TEST(ThreadPool, OfFewerThanOneThreadHasOne) { EXPECT_EQ(ThreadPool(-5).threads(), 1); }

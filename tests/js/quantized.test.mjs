@@ -22,6 +22,7 @@ for (const { name: run, options } of quantizedRuns) {
         const model = await loadModel(folder, { ...options, ...rung })
         assert.equal(model.info.dtype, options.dtype)
         assert.equal(model.info.kv, options.kv ?? 'f16')
+        assert.equal(model.info.kernels, rung.variant.replace('-single', ''))
         for (const { name, ids, positions } of cases) {
           const logits = await model.logits(ids, { positions })
           assert.equal(wordHash(logits), expectedBits(run, name), name)

@@ -16,7 +16,7 @@ export async function computeInPage({ folder, options, cases }) {
     const greedy = maxTokens > 0 ? (await model.generate(ids, { temperature: 0, maxTokens }).result()).ids : []
     results.push({ bits, greedy })
   }
-  const { variant, threads, why } = model.info
+  const { variant, threads, kernels, why } = model.info
   await model.dispose()
-  return { variant, threads, why, results }
+  return { variant, threads, kernels, why, results }
 }

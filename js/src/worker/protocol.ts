@@ -23,7 +23,7 @@ export interface LoadRequest {
   variant?: Variant
   threads: number
   maxParallel: number
-  core: { dtype?: string; kv?: string; context_length?: number }
+  core: { dtype?: string; kv?: string; context_length?: number; choose_threads?: boolean }
 }
 
 export type Plain<T> = Omit<T, 'signal' | 'onProgress'>
