@@ -23,8 +23,8 @@ using Word = std::atomic<uint32_t>;
 // About 0.1 ms, longer than a layer's serial gaps.
 constexpr int kSpins = 100'000;
 
-// Parts a thread: enough that a thread whose core is shared leaves little behind.
-constexpr int64_t kPartsPerThread = 8;
+// Parts a thread at the most: the last ones are what the others wait for. Taking one costs about 0.1 µs where threads compete.
+constexpr int64_t kPartsPerThread = 32;
 
 // The current work in one word: how many parts it has, and which is taken next. At the end both are the same.
 constexpr uint32_t parts_of(uint32_t word) { return word >> 16; }

@@ -54,6 +54,10 @@ class Ops {
   // Fills quantized_ from x (tokens, w.columns) where w is panels.
   void prepare_input(const Matrix& w, const float* x, int64_t tokens);
 
+  // Runs work(range of rows, ith) over the rows of a product; ranges begin at panels.
+  template <typename Work>
+  void run_rows(int64_t rows, int64_t tokens, const Work& work);
+
   // Rows of y = x · wᵀ, by one thread, of an input that was prepared. A range begins at a panel and ends at one or with the matrix.
   void multiply(float* y, const Matrix& w, const float* x, Range rows, int64_t tokens, int ith);
 

@@ -36,6 +36,10 @@ class Sampler {
     float logit;
     int32_t id;
   };
+  struct Run {
+    int32_t first;
+    int64_t count;
+  };
   int32_t largest(const float* logits) const;
   void penalize(std::span<const int32_t> sequence);
   void keep_top_k();
@@ -44,6 +48,7 @@ class Sampler {
   SamplingOptions options_;
   Rng rng_;
   std::vector<int32_t> allowed_;  // ids, ascending
+  std::vector<Run> runs_;         // the same, as runs of neighbours
   std::vector<Candidate> candidates_;
   std::vector<double> weights_;   // exp(logit - largest), beside candidates_
   std::vector<int32_t> seen_;
