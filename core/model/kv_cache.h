@@ -13,7 +13,7 @@ namespace qwasm {
 
 class KvCache {
  public:
-  static constexpr int64_t kBlock = kCachePositions;  // 7.3 MB for Qwen3-0.6B in float16
+  static constexpr int64_t kBlock = kCachePositions;  // 29 MB for Qwen3-0.6B in float16
 
   KvCache(const Config& config, CacheFormat format)
       : format_(format), layers_(config.num_hidden_layers), heads_(config.num_key_value_heads), block_bytes_(cache_block_bytes(format, config.head_dim)) {}
@@ -24,7 +24,7 @@ class KvCache {
   Status reserve(int64_t count) {
     while (capacity() < count) {
       Buffer<uint8_t> block;
-      QW_TRY(block.allocate(static_cast<uint64_t>(2 * layers_ * heads_ * block_bytes_), "64 more positions of the KV cache"));
+      QW_TRY(block.allocate(static_cast<uint64_t>(2 * layers_ * heads_ * block_bytes_), "256 more positions of the KV cache"));
       std::memset(block.data(), 0, block.size());  // rows that nobody has written are read too, and must be finite
       blocks_.push_back(std::move(block));
     }
