@@ -2,11 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
+import { VARIANTS, root } from './tools.mjs'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
-const MODULES = ['qwasm-relaxed', 'qwasm-simd', 'qwasm-relaxed-single', 'qwasm-simd-single']
+const MODULES = VARIANTS.map(variant => `qwasm-${variant}`)
 const MODULE_RAW = 400 * 1024
 const MODULE_BROTLI = 150 * 1024
 const PACKAGE_UNPACKED = 2.5e6

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { setup } from './setup.mjs'
-import { main, root } from './tools.mjs'
+import { VARIANTS, main, root } from './tools.mjs'
 
-const modules = ['relaxed', 'simd', 'relaxed-single', 'simd-single'].map(variant => `dist/wasm/qwasm-${variant}.wasm`)
+const modules = VARIANTS.map(variant => `dist/wasm/qwasm-${variant}.wasm`)
 const outputs = ['dist/cli.js', 'dist/worker.node.js', ...modules]
 
 await main(async () => {

@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
+/** The wasm modules that a build makes, as in js/src/variants.ts. */
+export const VARIANTS = ['relaxed', 'simd', 'relaxed-single', 'simd-single']
+
 /** A failure whose sentence tells a person what to do; printed without a stack. */
 export class SetupError extends Error {}
 

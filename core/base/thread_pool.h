@@ -31,8 +31,8 @@ class ThreadPool {
   void use(int count);
   int used() const { return used_; }
 
-  // Calls work(range, ith) for ranges that together cover 0 … count - 1 (items worth a microsecond or more), on thread `ith` of used(), and returns when all have ended.
-  // A thread that comes late finds less to do, so one whose core is busy elsewhere holds up the others by one part at the most.
+  // Calls work(range, ith) for ranges that together cover 0 … count - 1 (items worth a microsecond or more), on thread `ith` of used(), and
+  // returns when all have ended. A thread that comes late finds less to do, so one whose core is busy elsewhere holds up the others by one part at the most.
   // Not reentrant. With one thread, or one item, it is a plain call that touches no atomics.
   template <typename Work>
   void run(int64_t count, const Work& work) {

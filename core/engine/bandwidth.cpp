@@ -2,7 +2,8 @@
 #include "core/engine/bandwidth.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "core/base/clock.h"
 
 namespace qwasm {
 
@@ -44,8 +45,6 @@ int64_t read_once(const Weights& weights, ThreadPool& pool) {
   }
   return bytes;
 }
-
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 

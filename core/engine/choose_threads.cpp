@@ -2,8 +2,8 @@
 #include "core/engine/choose_threads.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/base/clock.h"
 #include "core/model/ops.h"
 
 namespace qwasm {
@@ -12,8 +12,6 @@ namespace {
 
 constexpr int64_t kSmallHead = 16 << 20;  // bytes
 constexpr int kTimes = 4;
-
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 

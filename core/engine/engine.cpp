@@ -86,9 +86,10 @@ Status Engine::finish_loading() {
       model_.notes.push_back("contextLength " + std::to_string(context_length_) + " is beyond the model's max_position_embeddings " +
                              std::to_string(limit) + "; answers may lose quality past it");
     }
-    forward_ = std::make_unique<Forward>(model_.config, model_.weights, default_kernels(), pool_);
+    const Kernels& kernels = default_kernels(model_.weights.embed_tokens.format);
+    forward_ = std::make_unique<Forward>(model_.config, model_.weights, kernels, pool_);
     QW_TRY(forward_->prepare());
-    if (options_.choose_threads) QW_TRY(choose_threads(model_.config, model_.weights, default_kernels(), pool_));
+    if (options_.choose_threads) QW_TRY(choose_threads(model_.config, model_.weights, kernels, pool_));
   }
   ready_ = true;
   return {};
@@ -160,7 +161,7 @@ Status Engine::info(std::string* json) const {
                  {"weight_bytes", model_.weights.memory.size()},
                  {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
                  {"threads", pool_.used()},
-                 {"kernels", default_kernels().name},
+                 {"kernels", default_kernels(model_.weights.embed_tokens.format).name},
                  {"eos_token_ids", eos_token_ids_},
                  {"generation_config", model_.generation_config}});
   }

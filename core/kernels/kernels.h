@@ -103,8 +103,8 @@ const Kernels& simd_kernels();
 const Kernels& relaxed_kernels();
 const Kernels& relaxed_wide_kernels();
 
-// The variant that this build runs: SIMD in wasm (of the relaxed forms the one that is faster here), scalar in a native build (where
-// SIMDe only serves the tests).
-const Kernels& default_kernels();
+// The variant that this build runs with weights in `format`: SIMD in wasm, scalar in a native build (where SIMDe only serves the tests). A
+// relaxed build times its two forms for q4, the first time that they are asked for.
+const Kernels& default_kernels(Format format);
 
 }  // namespace qwasm

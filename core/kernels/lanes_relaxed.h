@@ -29,20 +29,16 @@ inline v128_t dot_quads(v128_t x, v128_t w, v128_t sum) {
 
 // Eight sums of pairs stay below 8 · 2 · 127 · 15 = 30,480, so they add up in int16 and are widened once. One instruction a step on x86.
 struct Pairs {
-  v128_t sum;
-  void start(v128_t x, v128_t w) { sum = dot_pairs(x, w); }
-  void go_on(v128_t x, v128_t w) { sum = wasm_i16x8_add(sum, dot_pairs(x, w)); }
-  void join(Pairs other) { sum = wasm_i16x8_add(sum, other.sum); }
-  I4 end() const { return wasm_i32x4_extadd_pairwise_i16x8(sum); }
+  static v128_t add_product(v128_t sum, v128_t x, v128_t w) { return wasm_i16x8_add(sum, dot_pairs(x, w)); }
+  static v128_t add(v128_t a, v128_t b) { return wasm_i16x8_add(a, b); }
+  static I4 widen(v128_t sum) { return wasm_i32x4_extadd_pairwise_i16x8(sum); }
 };
 
 // One instruction a step on ARM, and on x86 where an engine uses VNNI.
 struct Quads {
-  v128_t sum;
-  void start(v128_t x, v128_t w) { sum = dot_quads(x, w, wasm_i32x4_splat(0)); }
-  void go_on(v128_t x, v128_t w) { sum = dot_quads(x, w, sum); }
-  void join(Quads other) { sum = wasm_i32x4_add(sum, other.sum); }
-  I4 end() const { return sum; }
+  static v128_t add_product(v128_t sum, v128_t x, v128_t w) { return dot_quads(x, w, sum); }
+  static v128_t add(v128_t a, v128_t b) { return wasm_i32x4_add(a, b); }
+  static I4 widen(v128_t sum) { return sum; }
 };
 
 template <typename Sums>
@@ -66,29 +62,15 @@ struct Q4By {
 
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[2]) {
-    Sums s[kTokens][2];
-    for (auto& of_token : s) of_token[0].sum = of_token[1].sum = wasm_i32x4_splat(0);
-    // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
-#pragma GCC unroll 1
-    for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
-#pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) {
-        const v128_t rows[2] = {wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16)};
-#pragma GCC unroll 8
-        for (int t = 0; t < kTokens; ++t) {
-          const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
-#pragma GCC unroll 2
-          for (int g = 0; g < 2; ++g) s[t][g].go_on(columns, rows[g]);
-        }
-      }
-    }
+    v128_t groups[kTokens][2];
+    multiply_tile<kTokens>(w, x, groups, Sums::add_product);
     for (int t = 0; t < kTokens; ++t) {
-      for (int g = 0; g < 2; ++g) sums[t][g] = s[t][g].end();
+      for (int g = 0; g < 2; ++g) sums[t][g] = Sums::widen(groups[t][g]);
     }
   }
 
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, const Masks& masks) {
-    Sums low[2], high[2];
+    v128_t low[2], high[2];
 #pragma GCC unroll 8
     for (int j = 0; j < 4; ++j) {
       const v128_t first = wasm_v128_load(x + 16 * j), second = wasm_v128_load(x + 64 + 16 * j);
@@ -96,14 +78,11 @@ struct Q4By {
       for (int g = 0; g < 2; ++g) {
         const v128_t bytes = wasm_v128_load(w + 32 * j + 16 * g);
         const v128_t a = wasm_v128_and(bytes, masks.nibbles), b = wasm_v128_and(wasm_u16x8_shr(bytes, 4), masks.nibbles);
-        j == 0 ? low[g].start(first, a) : low[g].go_on(first, a);
-        j == 0 ? high[g].start(second, b) : high[g].go_on(second, b);
+        low[g] = Sums::add_product(j == 0 ? wasm_i32x4_splat(0) : low[g], first, a);
+        high[g] = Sums::add_product(j == 0 ? wasm_i32x4_splat(0) : high[g], second, b);
       }
     }
-    for (int g = 0; g < 2; ++g) {
-      low[g].join(high[g]);
-      sums[g] = low[g].end();
-    }
+    for (int g = 0; g < 2; ++g) sums[g] = Sums::widen(Sums::add(low[g], high[g]));
   }
 };
 
@@ -111,12 +90,10 @@ struct Q4By {
 
 namespace qwasm::lanes_relaxed {
 using namespace lanes_simd;
-constexpr const char* kName = "relaxed";
 using Q4Words = relaxed::Q4By<relaxed::Pairs>;
 }  // namespace qwasm::lanes_relaxed
 
 namespace qwasm::lanes_relaxed_wide {
 using namespace lanes_simd;
-constexpr const char* kName = "relaxed";
 using Q4Words = relaxed::Q4By<relaxed::Quads>;
 }  // namespace qwasm::lanes_relaxed_wide

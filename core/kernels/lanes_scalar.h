@@ -75,12 +75,10 @@ inline float highest(F4 a) {
 struct Masks {};
 inline Masks load_masks() { return {}; }
 
-// Four float16 times 2^-112, exactly.
+// A float16 times 2^-112, exactly.
+inline float small_f16(uint32_t bits) { return std::bit_cast<float>((bits & 0x7fff) << 13 | (bits & 0x8000) << 16); }
 inline F4 load_small_f16(const uint8_t* p, Masks) {
-  return each([&](int i) {
-    const auto bits = static_cast<uint32_t>(p[2 * i] | p[2 * i + 1] << 8);
-    return std::bit_cast<float>((bits & 0x7fff) << 13 | (bits & 0x8000) << 16);
-  });
+  return each([&](int i) { return small_f16(static_cast<uint32_t>(p[2 * i] | p[2 * i + 1] << 8)); });
 }
 
 // ---- whole numbers
@@ -115,8 +113,7 @@ struct F4Pair {
 };
 // Eight float16 times 2^-112, which take turns between two vectors.
 inline F4Pair load_small_f16_pair(const uint16_t* p, Masks) {
-  const auto decode = [](uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits & 0x7fff) << 13 | static_cast<uint32_t>(bits & 0x8000) << 16); };
-  return {each([&](int i) { return decode(p[2 * i]); }), each([&](int i) { return decode(p[2 * i + 1]); })};
+  return {each([&](int i) { return small_f16(p[2 * i]); }), each([&](int i) { return small_f16(p[2 * i + 1]); })};
 }
 
 inline void store_int8(uint8_t* p, I4 a) {

@@ -107,6 +107,27 @@ inline I4 join(v128_t rows01, v128_t rows23) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6), wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7));
 }
 
+// The products of a group of an expanded block (eight pairs of vectors) with a block of a tile of tokens: sums[t][v] is add_product's sum over
+// the vectors v of all pairs and the columns of token t.
+template <int kTokens, typename AddProduct>
+inline void multiply_tile(const uint8_t* w, const uint8_t* x, v128_t (*sums)[2], const AddProduct& add_product) {
+  for (int t = 0; t < kTokens; ++t) sums[t][0] = sums[t][1] = wasm_i32x4_splat(0);
+  // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
+#pragma GCC unroll 1
+  for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      const v128_t rows[2] = {wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16)};
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) {
+        const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) sums[t][v] = add_product(sums[t][v], columns, rows[v]);
+      }
+    }
+  }
+}
+
 struct Words {
   static constexpr int kGroups = 1;
   static constexpr int64_t kExpandedBytes = 512;
@@ -115,23 +136,9 @@ struct Words {
 
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
-    v128_t a[kTokens], b[kTokens];
-    for (int t = 0; t < kTokens; ++t) a[t] = b[t] = wasm_i32x4_splat(0);
-    // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
-#pragma GCC unroll 1
-    for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
-#pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) {
-        const v128_t rows01 = wasm_v128_load(w + 32 * j), rows23 = wasm_v128_load(w + 32 * j + 16);
-#pragma GCC unroll 8
-        for (int t = 0; t < kTokens; ++t) {
-          const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
-          a[t] = wasm_i32x4_add(a[t], wasm_i32x4_dot_i16x8(rows01, columns));
-          b[t] = wasm_i32x4_add(b[t], wasm_i32x4_dot_i16x8(rows23, columns));
-        }
-      }
-    }
-    for (int t = 0; t < kTokens; ++t) sums[t][0] = join(a[t], b[t]);
+    v128_t pairs[kTokens][2];  // rows 0 and 1, rows 2 and 3
+    multiply_tile<kTokens>(w, x, pairs, [](v128_t sum, v128_t columns, v128_t rows) { return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(rows, columns)); });
+    for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
   }
 };
 

@@ -26,9 +26,8 @@ float highest(const float* x, int64_t count) {
 Sampler::Sampler(int64_t vocab_size, std::function<bool(int32_t)> allowed) {
   for (int32_t id = 0; id < vocab_size; ++id) {
     if (!allowed(id)) continue;
-    if (allowed_.empty() || allowed_.back() != id - 1) runs_.push_back({id, 0});
-    allowed_.push_back(id);
-    ++runs_.back().count;
+    if (allowed_.empty() || allowed_.back().first + allowed_.back().count != id) allowed_.push_back({id, 0});
+    ++allowed_.back().count;
   }
 }
 
@@ -79,7 +78,7 @@ void Sampler::keep_top_p_and_min_p() {
 int32_t Sampler::largest(const float* logits) const {
   const Run* best = nullptr;
   float best_logit = 0;
-  for (const Run& run : runs_) {
+  for (const Run& run : allowed_) {
     const float logit = highest(logits + run.first, run.count);
     if (best && logit <= best_logit) continue;
     best = &run;
@@ -91,7 +90,9 @@ int32_t Sampler::largest(const float* logits) const {
 int32_t Sampler::draw(const float* logits, std::span<const int32_t> sequence) {
   if (options_.temperature == 0 && options_.repetition_penalty == 1) return largest(logits);
   candidates_.clear();
-  for (const int32_t id : allowed_) candidates_.push_back({logits[id], id});
+  for (const Run& run : allowed_) {
+    for (int32_t id = run.first; id < run.first + run.count; ++id) candidates_.push_back({logits[id], id});
+  }
   penalize(sequence);
   if (options_.temperature == 0) {
     return std::max_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; })->id;

@@ -36,9 +36,8 @@ class Sampler {
     float logit;
     int32_t id;
   };
-  struct Run {
-    int32_t first;
-    int64_t count;
+  struct Run {  // of ids that follow each other
+    int32_t first, count;
   };
   int32_t largest(const float* logits) const;
   void penalize(std::span<const int32_t> sequence);
@@ -47,8 +46,7 @@ class Sampler {
 
   SamplingOptions options_;
   Rng rng_;
-  std::vector<int32_t> allowed_;  // ids, ascending
-  std::vector<Run> runs_;         // the same, as runs of neighbours
+  std::vector<Run> allowed_;      // ascending
   std::vector<Candidate> candidates_;
   std::vector<double> weights_;   // exp(logit - largest), beside candidates_
   std::vector<int32_t> seen_;

@@ -1,5 +1,6 @@
 // Checks what callers pass in: every option has its domain in a table here; a wrong one gets a sentence, an unknown name too.
 import { QwasmError } from './errors.js'
+import { VARIANTS } from './variants.js'
 
 type Check = (value: unknown) => string | undefined // what was expected, where the value is not that
 
@@ -58,7 +59,7 @@ const TABLES = {
     contextLength: is((v) => whole(v) && v >= 1 && v <= 2 ** 24, 'a whole number from 1 to 16777216'),
     kv: oneOf('auto', 'f32', 'f16', 'q8'),
     threads: positive,
-    variant: oneOf('relaxed', 'simd', 'relaxed-single', 'simd-single'),
+    variant: oneOf(...VARIANTS),
   },
   loadTokenizer: SOURCE,
   inspect: { ...SOURCE, context: positive, bandwidth: is((v) => finite(v) && v > 0, 'a number above 0') },

@@ -1,13 +1,10 @@
 // The public types of the package: what goes into a model and what comes out of it.
+import type { Variant } from './variants.js'
 
 /** Where a model lies: a folder's URL, a local folder's path (Node.js), or the folder's files (a file input, drag and drop). */
 export type ModelSource = string | URL | readonly File[] | FileList
 
-/**
- * A compiled module: with relaxed SIMD, which is faster, or with plain SIMD; with threads or, where `-single` stands, without. Tokens and
- * logits are the same in all.
- */
-export type Variant = 'relaxed' | 'simd' | 'relaxed-single' | 'simd-single'
+export type { Variant }
 
 export interface LoadProgress {
   /** 'headers': config, tokenizer and tensor headers; 'weights': the tensors' bytes; 'ready': all is there. */
@@ -35,8 +32,9 @@ interface SourceOptions {
 
 export interface LoadOptions extends SourceOptions {
   /**
-   * 'auto' and 'exact': weights as stored, float32 arithmetic. 'q8' and 'q4': 8.5 and 4.5 bits a weight, made while loading, multiplied in
-   * whole numbers: several times faster and smaller, and near the exact answers rather than equal to them.
+   * 'exact': weights as stored, float32 arithmetic. 'q8' and 'q4': 8.5 and 4.5 bits a weight, made while loading, multiplied in whole
+   * numbers: several times faster and smaller, and near the exact answers rather than equal to them. 'auto': q8 for up to 1 billion
+   * parameters where that fits the device, else q4.
    */
   dtype?: 'auto' | 'exact' | 'q8' | 'q4'
   /** Tokens of prompt and answer together; default min(max_position_embeddings, 4096). */

@@ -41,7 +41,7 @@ async function measurePage(name, url, folder, shape) {
 const gguf = (folder, dtype) => ggufFile(folder, GGUF_FORMATS[dtype])
 const ggufUrl = dtype => `/gguf/qwen3-0.6b-${GGUF_FORMATS[dtype]}.gguf`
 
-async function preparePagePeer(folder, dtype) {
+async function prepareGgufPeer(folder, dtype) {
   await installNpmPeers()
   await gguf(folder, dtype)
 }
@@ -63,18 +63,18 @@ export const CONTESTANTS = {
   },
   'node-llama-cpp': {
     title: 'node-llama-cpp, its portable build',
-    prepare: preparePagePeer,
+    prepare: prepareGgufPeer,
     measure: async (folder, dtype, shape) =>
       measureProcess(process.execPath, 'node-llama-cpp.mjs', await gguf(folder, dtype), JSON.stringify(shape), NODE_LLAMA_CPP),
   },
   wllama: {
     title: 'wllama',
-    prepare: preparePagePeer,
+    prepare: prepareGgufPeer,
     measure: (folder, dtype, shape) => measurePage('wllama', ggufUrl(dtype), folder, shape),
   },
   'node-llama-wasm': {
     title: '@fugood/node-llama-wasm',
-    prepare: preparePagePeer,
+    prepare: prepareGgufPeer,
     measure: (folder, dtype, shape) => measurePage('nodeLlamaWasm', ggufUrl(dtype), folder, shape),
   },
   'qwasm-node24': {

@@ -6,6 +6,7 @@ import { loadModel } from '../../dist/node.js'
 import { roundTripQ4_0, writeDecodedCopy } from './decoded-copy.mjs'
 import { compare, shareRight } from './quality-measures.mjs'
 import { encode, folder, freshQuestions, heldOutConversations } from './quality-texts.mjs'
+import { table } from './report.mjs'
 
 const DEMO = join(root, 'models/demo')
 const Q4_0 = join(folder, 'demo-q4_0')
@@ -70,12 +71,6 @@ function answerRows(found) {
   const dtypes = Object.keys(found)
   const rows = Object.keys(found.exact).map(skill => [skill, ...dtypes.map(dtype => percent(found[dtype][skill]))])
   return [['right answers', ...dtypes], ...rows]
-}
-
-function table(rows, markdown) {
-  if (markdown) return [rows[0], rows[0].map(() => '---'), ...rows.slice(1)].map(row => `| ${row.join(' | ')} |`).join('\n')
-  const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)))
-  return rows.map(row => row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('   ')).join('\n')
 }
 
 function show(report) {

@@ -25,7 +25,7 @@ export function ratios(results) {
 }
 
 /** Lines of text in columns, or a Markdown table; the first row has the titles. */
-function table([titles, ...rows], markdown) {
+export function table([titles, ...rows], markdown) {
   if (markdown) {
     const line = cells => `| ${cells.join(' | ')} |`
     return [line(titles), line(titles.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')

@@ -1,6 +1,7 @@
 // The modules, and which of them run in this Node.js.
+import { VARIANTS } from '../../scripts/tools.mjs'
 
-export const VARIANTS = ['relaxed', 'simd', 'relaxed-single', 'simd-single']
+export { VARIANTS }
 
 /** Node.js 20 has no relaxed SIMD, unless a flag asks for it. */
 export const nodeHasRelaxed = Number(process.versions.node.split('.')[0]) > 20

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { inspect } from '../node.js'
-import type { Variant } from '../types.js'
+import { VARIANTS } from '../variants.js'
 import { measure, type BenchRun, type Combination } from './bench-run.js'
 import { describeMachine, type Machine } from './machine.js'
 import type { Values } from './options.js'
@@ -19,11 +19,10 @@ export interface BenchReport {
 }
 
 const DTYPES = ['exact', 'q8', 'q4']
-const VARIANTS = Object.keys({ relaxed: true, simd: true, 'relaxed-single': true, 'simd-single': true } satisfies Record<Variant, true>)
 
 export async function bench(source: string, values: Values, note: (line: string) => void): Promise<BenchReport> {
   await inspect(source) // a model that is none is said once
-  const combinations = combine(listed(values.dtype, DTYPES), listed(values.kv, ['auto']), listed(values.variant, VARIANTS))
+  const combinations = combine(listed(values.dtype, DTYPES), listed(values.kv, ['auto']), listed(values.variant, [...VARIANTS]))
   const report: BenchReport = { model: source, machine: describeMachine(), runs: [], failed: [], logitsAgree: true }
   for (const combination of combinations) {
     if (combinations.length === 1) {

@@ -1,6 +1,6 @@
 // Chooses the rung (module and memory) that this place can run, fetches that module and starts it.
 import { QwasmError } from '../errors.js'
-import type { Variant } from '../types.js'
+import { VARIANTS, type Variant } from '../variants.js'
 import { Core, type CoreModule } from './core.js'
 import { OWN_MEMORY, reserveSharedMemory } from './memory.js'
 import { relaxedSimdProblem } from './probe.js'
@@ -26,7 +26,6 @@ interface ModuleArguments {
 
 type Factory = (options: ModuleArguments) => Promise<CoreModule>
 
-const LADDER: readonly Variant[] = ['relaxed', 'simd', 'relaxed-single', 'simd-single']
 const START_MS = 30_000 // far beyond a slow start (0.2 s); a worker that a policy forbids never answers
 
 // (module (func (result v128) i32.const 0 i8x16.splat))
@@ -46,7 +45,7 @@ export async function startCore(
   if (!WebAssembly.validate(new Uint8Array(SIMD_PROBE))) {
     throw new QwasmError('environment', 'This browser or Node.js has no WebAssembly SIMD, which qwasm needs.')
   }
-  const candidates = wanted ? [wanted] : LADDER
+  const candidates = wanted ? [wanted] : VARIANTS
   const relaxedProblem = candidates.some(usesRelaxed) ? relaxedSimdProblem() : undefined
   const shared = candidates.some(usesThreads) ? reserveSharedMemory() : OWN_MEMORY
   let threadsProblem = typeof shared === 'string' ? shared : undefined
