@@ -16,10 +16,13 @@ export function durationInWords(ms) {
   return ms < 1000 ? `${Math.ceil(ms)}\u00a0ms` : `${(ms / 1000).toFixed(1)}\u00a0s`
 }
 
-/** One line about a load in progress: bytes, speed, time left. */
+const PHASES = { download: 'Downloading', verify: 'Checking what is kept', prepare: 'Preparing' }
+
+/** One line about a load in progress: what happens, bytes, speed, time left. */
 export function progressInWords({ phase, loaded, total, rate, secondsLeft }) {
+  if (phase === 'wait') return 'Another tab is loading this model; this one goes on when it is done …'
   if (phase === 'headers' || total === 0) return 'Reading what the model is …'
-  const parts = [`${bytesInWords(loaded)} of ${bytesInWords(total)}`]
+  const parts = [PHASES[phase], `${bytesInWords(loaded)} of ${bytesInWords(total)}`].filter(Boolean)
   if (rate) parts.push(`${bytesInWords(rate)}/s`)
   if (secondsLeft) parts.push(`${secondsInWords(secondsLeft)} left`)
   return parts.join(' · ')
@@ -49,6 +52,7 @@ const ADVICE = {
   http: ['The model could not be fetched', 'The server answered with something else than the model. Try again in a moment.'],
   network: ['The connection was lost', 'Check that you are online and that the server is running, then try again.'],
   invalid_file: ['The model’s files are damaged', 'They may have been cut off on their way. Try again; if it stays so, the files on the server are broken.'],
+  integrity: ['The model is not the one that was promised', 'Its files differ from what this page expects, so they are not used. Tell whoever runs this site.'],
   unsupported: ['This model is of a kind that does not run here', 'Another model may do.'],
   out_of_memory: ['There is not enough memory', 'Close other tabs, then try again.'],
   context_overflow: ['This conversation is full', 'The model cannot hold more text. Start a new chat, or write a shorter message.'],

@@ -90,6 +90,16 @@ int32_t qw_push_missing(qw_engine* engine, uint32_t id) {
 
 double qw_load_bytes(qw_engine* engine) { return engine ? static_cast<double>(engine->engine.loader().weight_bytes()) : 0; }
 
+const char* qw_weights_layout(qw_engine* engine) { return engine ? engine->engine.loader().weights_layout().c_str() : ""; }
+void* qw_weights(qw_engine* engine) { return engine ? engine->engine.weights_memory().data() : nullptr; }
+double qw_weights_bytes(qw_engine* engine) { return engine ? static_cast<double>(engine->engine.weights_memory().size()) : 0; }
+
+int32_t qw_restore_weights(qw_engine* engine) {
+  if (!engine) return give(null_argument("engine"));
+  const int32_t restored = give(engine->engine.loader().restore_weights());
+  return restored < 0 ? restored : give(engine->engine.finish_loading());
+}
+
 void* qw_alloc(size_t bytes) { return std::malloc(bytes > 0 ? bytes : 1); }
 void qw_free(void* address) { std::free(address); }
 

@@ -83,6 +83,22 @@ int32_t qw_push_missing(qw_engine* engine, uint32_t id);
 /* Bytes of weights that loading fetches in all; 0 until the headers were read. */
 double qw_load_bytes(qw_engine* engine);
 
+/* ---- kept weights -----------------------------------------------------------------------------------------------------------
+ * Making q8 or q4 of a model takes seconds, and its files are four times as large. A caller may keep the weights' memory of a loaded
+ * model, and next time, once the headers were read, write it back instead of bringing the rows. That the bytes are the same, and that
+ * the files are, is for the caller to make sure. */
+
+/* The name of how the weights stand in memory, such as "q4-0123456789abcdef": of equal files, equal names mean equal bytes. Empty before the
+ * headers were read (which is the case as soon as qw_load_bytes is not 0). */
+const char* qw_weights_layout(qw_engine* engine);
+
+/* The weights' memory, and its bytes; NULL and 0 where the layout is empty. */
+void* qw_weights(qw_engine* engine);
+double qw_weights_bytes(qw_engine* engine);
+
+/* The caller wrote all of the weights' memory: their rows are not wanted any more, and loading ends. */
+int32_t qw_restore_weights(qw_engine* engine);
+
 /* Memory for qw_push and other arguments: an address, or NULL where there is no memory. */
 void* qw_alloc(size_t bytes);
 void qw_free(void* address);

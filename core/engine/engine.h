@@ -29,6 +29,7 @@ class Engine {
       : options_(options), pool_(static_cast<int>(options.threads)), loader_(options.load, pool_, &model_) {}
 
   Loader& loader() { return loader_; }
+  Buffer<uint8_t>& weights_memory() { return model_.weights.memory; }
 
   // After each answer to a want: once everything has come, makes the engine ready.
   Status finish_loading();

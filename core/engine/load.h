@@ -66,6 +66,12 @@ class Loader {
 
   int64_t weight_bytes() const { return weight_bytes_; }
 
+  // How the weights stand in memory: of equal files, equal names mean equal bytes. Empty before the headers were read.
+  const std::string& weights_layout() const { return layout_; }
+
+  // The weights' memory was filled with what an earlier load made of the same files: their rows are not wanted any more.
+  Status restore_weights();
+
  private:
   enum class Role { kConfig, kGenerationConfig, kTokenizer, kTokenizerConfig, kChatTemplate, kVocab, kMerges, kPrefix, kHeader, kIndex, kRows };
 
@@ -94,6 +100,7 @@ class Loader {
   Status finish_headers();
   Status find_tensors(std::vector<const TensorInfo*>* found);
   Status place_weights(const std::vector<const TensorInfo*>& found);
+  void name_layout(const std::vector<uint64_t>& offsets);
   void plan_runs(const std::vector<const TensorInfo*>& found);
   DType choose_dtype() const;
   Format format_of(const WeightSlot& slot, const TensorInfo& tensor) const;
@@ -117,6 +124,7 @@ class Loader {
   std::vector<WeightSlot> slots_;
   std::vector<const TensorInfo*> tensors_;         // beside slots_: where they stand in the files
   std::vector<void*> places_;                      // beside slots_: where they go
+  std::string layout_;
   bool planned_ = false;
 };
 

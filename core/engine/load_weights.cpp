@@ -1,5 +1,6 @@
 // The weights' part of loading: from the tensor table to memory, by runs of whole rows.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "core/engine/load.h"
@@ -90,6 +91,34 @@ Status Loader::place_weights(const std::vector<const TensorInfo*>& found) {
     if (slot.matrix) *slot.matrix = {place, format_of(slot, *found[i]), slot.rows, slot.columns};
   }
   if (model_->config.tie_word_embeddings) weights.lm_head = weights.embed_tokens;
+  name_layout(offsets);
+  return {};
+}
+
+// The dtype for people, and a hash (FNV-1a) over all that decides which bytes stand where.
+void Loader::name_layout(const std::vector<uint64_t>& offsets) {
+  std::string table = "panels " + std::to_string(kPanelVersion);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const WeightSlot& slot = slots_[i];
+    const int format = static_cast<int>(slot.matrix ? slot.matrix->format : Format::kF32);
+    for (const int64_t value : {static_cast<int64_t>(format), slot.rows, slot.columns, static_cast<int64_t>(offsets[i])}) {
+      table += ' ' + std::to_string(value);
+    }
+    table += slot.name;
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : table) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  char text[24];
+  std::snprintf(text, sizeof text, "-%016llx", static_cast<unsigned long long>(hash));
+  layout_ = std::string(kDTypeNames[static_cast<int>(options_.dtype)]) + text;
+}
+
+Status Loader::restore_weights() {
+  QW_TRY(require_no_failure());
+  if (layout_.empty() || loaded_) return error(Code::kWrongState, "weights are restored after the headers were read and before the rows have come");
+  ready_.clear();
+  pending_.clear();  // once the headers were read, only rows are wanted
+  loaded_ = true;
   return {};
 }
 

@@ -24,6 +24,9 @@ constexpr int64_t block_value_bytes(Format format) { return format == Format::kQ
 constexpr int64_t block_bytes(Format format) { return block_value_bytes(format) + kPanelRows * 2; }
 inline int64_t panel_bytes(Format format, int64_t columns) { return blocks_of(columns) * block_bytes(format); }
 
+// Raised with every change of what encode_panel makes of the same weights: panels that were kept are then made anew.
+constexpr int kPanelVersion = 1;
+
 // Bytes of a (rows, columns) matrix in memory.
 inline int64_t matrix_bytes(Format format, int64_t rows, int64_t columns) {
   return is_panel(format) ? panels_of(rows) * panel_bytes(format, columns) : bytes_of(format, rows * columns);

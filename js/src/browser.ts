@@ -1,4 +1,6 @@
 // The package's entry in browsers. Importing it starts nothing and touches no global.
+import { makeCaches } from './cache/listing.js'
+import { openOpfs } from './cache/opfs.js'
 import type { WorkerPort } from './connection.js'
 import { QwasmError } from './errors.js'
 import { fileListSpec, isFileList, urlSpec } from './loader/specs.js'
@@ -8,6 +10,7 @@ import type { InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, Tokeni
 import type { SourceSpec } from './worker/protocol.js'
 
 export { QwasmError, type QwasmErrorCode } from './errors.js'
+export { LoadController } from './load-controller.js'
 export type * from './types.js'
 
 const api = /* @__PURE__ */ makeApi({
@@ -16,6 +19,9 @@ const api = /* @__PURE__ */ makeApi({
   wasmUrl: (asked) => new URL(asked ?? './wasm/', asked === undefined ? import.meta.url : location.href).href,
   sourceSpec,
 })
+
+/** The models that were downloaded and kept in this origin's private file system. */
+export const caches = /* @__PURE__ */ makeCaches(openOpfs)
 
 /** Loads a model from a folder's URL (relative to the page, or absolute) or from its files. */
 export function loadModel(source: ModelSource, options?: LoadOptions): Promise<Model> {

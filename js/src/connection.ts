@@ -1,5 +1,6 @@
 // The caller's end of the worker: matches answers to calls, and rejects everything that waits when the worker ends.
 import { abortError, fromWire, QwasmError } from './errors.js'
+import type { LoadController } from './load-controller.js'
 import type { Calls, FromWorker, Method, ToWorker } from './worker/protocol.js'
 
 /** A worker as an entry makes it; browser and Node.js differ only behind this. */
@@ -21,6 +22,7 @@ interface Pending {
 
 export interface CallOptions<M extends Method> {
   signal?: AbortSignal | undefined
+  controller?: LoadController | undefined
   onEvent?: ((event: Calls[M]['events']) => void) | undefined
 }
 
@@ -43,9 +45,10 @@ export class Connection {
     args: Calls[M]['args'],
     options: CallOptions<M> = {}
   ): { result: Promise<Calls[M]['result']>; stop: () => void } {
-    const { signal, onEvent } = options
+    const { signal, controller, onEvent } = options
     if (this.#closed) return failed(this.#closed)
-    if (signal?.aborted) return failed(abortError(signal))
+    const signals = [signal, controller?.signal].filter((given) => given !== undefined)
+    for (const given of signals) if (given.aborted) return failed(abortError(given))
     const id = this.#nextId++
     const result = new Promise<unknown>((resolve, reject) =>
       this.#pending.set(id, { resolve, reject, event: onEvent as Pending['event'] })
@@ -57,12 +60,10 @@ export class Connection {
       return failed(new QwasmError('invalid_argument', `${method}: the arguments must be plain data.`, { cause }))
     }
     this.#port.keepAlive(true)
-    if (signal) {
-      const abort = () => this.#abort(id, signal)
-      signal.addEventListener('abort', abort, { once: true })
-      const forget = () => signal.removeEventListener('abort', abort)
-      result.then(forget, forget)
-    }
+    const forget = signals.map((given) => this.#onAbort(id, given))
+    if (controller) forget.push(controller.watch((paused) => this.#control(paused ? 'pause' : 'resume', id)))
+    const forgetAll = () => forget.forEach((forgetOne) => forgetOne())
+    result.then(forgetAll, forgetAll)
     return { result: result as Promise<Calls[M]['result']>, stop: () => this.#control('stop', id) }
   }
 
@@ -73,12 +74,17 @@ export class Connection {
     await this.#port.terminate()
   }
 
-  #abort(id: number, signal: AbortSignal): void {
-    this.#control('abort', id)
-    this.#settle(id)?.reject(abortError(signal))
+  /** Ends the call when the signal says so; returns how not to. */
+  #onAbort(id: number, signal: AbortSignal): () => void {
+    const abort = () => {
+      this.#control('abort', id)
+      this.#settle(id)?.reject(abortError(signal))
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    return () => signal.removeEventListener('abort', abort)
   }
 
-  #control(kind: 'stop' | 'abort', id: number): void {
+  #control(kind: 'stop' | 'abort' | 'pause' | 'resume', id: number): void {
     if (this.#pending.has(id)) this.#port.post({ kind, id })
   }
 

@@ -5,6 +5,7 @@ export type QwasmErrorCode =
   | 'invalid_argument' // an option or argument outside its domain
   | 'invalid_file' // bytes that break their file's format
   | 'missing' // a file, tensor or field that must be there is not
+  | 'integrity' // bytes are not those that the caller pinned
   | 'unsupported' // well-formed, but not implemented
   | 'out_of_memory'
   | 'context_overflow' // more tokens than the context length

@@ -106,13 +106,15 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
   if (source === undefined || source === null) {
     throw new QwasmError('invalid_argument', `The model's source must be a folder's URL, path or files, not ${show(source)}.`)
   }
-  const { dtype, kv, contextLength, variant, maxParallel = 4 } = options
+  const { dtype, kv, contextLength, variant, maxParallel = 4, cache = 'default', integrity, controller, signal } = options
   const request: LoadRequest = {
     source: platform.sourceSpec(source),
     parts,
     wasmUrl: platform.wasmUrl(options.wasmUrl),
     threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
     maxParallel,
+    cache,
+    ...(integrity !== undefined && { integrity }),
     core: {
       ...(dtype && { dtype }),
       ...(kv && { kv }),
@@ -121,10 +123,10 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
     },
     ...(parts === 'model' ? variant && { variant } : { variant: 'simd-single' }),
   }
-  if (options.signal?.aborted) throw abortError(options.signal)
+  for (const given of [signal, controller?.signal]) if (given?.aborted) throw abortError(given)
   const connection = new Connection(platform.startWorker(options.workerUrl))
   try {
-    const { result } = connection.call('load', request, { signal: options.signal, onEvent: options.onProgress })
+    const { result } = connection.call('load', request, { signal, controller, onEvent: options.onProgress })
     return { connection, info: await result }
   } catch (error) {
     await connection.close(new QwasmError('disposed', 'The load failed.'))

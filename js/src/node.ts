@@ -3,6 +3,8 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { makeCaches } from './cache/listing.js'
+import { openNodeStore } from './cache/node-store.js'
 import type { WorkerPort } from './connection.js'
 import { QwasmError } from './errors.js'
 import { fileListSpec, isFileList, urlSpec } from './loader/specs.js'
@@ -12,6 +14,7 @@ import type { InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, Tokeni
 import type { SourceSpec } from './worker/protocol.js'
 
 export { QwasmError, type QwasmErrorCode } from './errors.js'
+export { LoadController } from './load-controller.js'
 export type * from './types.js'
 
 const api = makeApi({
@@ -20,6 +23,9 @@ const api = makeApi({
   wasmUrl: (asked) => (asked === undefined ? new URL('./wasm/', import.meta.url) : pathOrUrl(asked)).href,
   sourceSpec,
 })
+
+/** The models that were downloaded and kept in the user's cache folder. */
+export const caches = makeCaches(() => openNodeStore())
 
 /** Loads a model from a local folder, a folder's URL or its files. */
 export function loadModel(source: ModelSource, options?: LoadOptions): Promise<Model> {

@@ -1,5 +1,6 @@
 // Checks what callers pass in: every option has its domain in a table here; a wrong one gets a sentence, an unknown name too.
 import { QwasmError } from './errors.js'
+import { LoadController } from './load-controller.js'
 import { VARIANTS } from './variants.js'
 
 type Check = (value: unknown) => string | undefined // what was expected, where the value is not that
@@ -27,6 +28,12 @@ const SOURCE = {
   signal,
   wasmUrl: url,
   workerUrl: url,
+  cache: oneOf('default', 'no-store', 'reload', 'force-cache', 'only-if-cached'),
+  integrity: is(
+    (v) => plainObject(v) || (typeof v === 'string' && /^sha256-[A-Za-z0-9+/]{43}=$/.test(v)),
+    "a manifest, or its hash, 'sha256-' and 44 characters of base64"
+  ),
+  controller: is((v) => v instanceof LoadController, 'a LoadController'),
   maxParallel: is((v) => whole(v) && v >= 1 && v <= 16, 'a whole number from 1 to 16'),
 }
 

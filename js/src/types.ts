@@ -1,4 +1,5 @@
 // The public types of the package: what goes into a model and what comes out of it.
+import type { LoadController } from './load-controller.js'
 import type { Variant } from './variants.js'
 
 /** Where a model lies: a folder's URL, a local folder's path (Node.js), or the folder's files (a file input, drag and drop). */
@@ -7,11 +8,17 @@ export type ModelSource = string | URL | readonly File[] | FileList
 export type { Variant }
 
 export interface LoadProgress {
-  /** 'headers': config, tokenizer and tensor headers; 'weights': the tensors' bytes; 'ready': all is there. */
-  phase: 'headers' | 'weights' | 'ready'
-  /** The file that the latest bytes belong to. */
+  /**
+   * 'wait': another tab or process is loading the same model, and this load goes on from what it leaves in the cache; 'headers': config,
+   * tokenizer and tensor headers; then weights, by where the latest bytes came from: 'download': a network, 'verify': the cache, which is
+   * checked, 'prepare': local files, which are made ready; 'ready': all is there.
+   */
+  phase: 'wait' | 'headers' | 'download' | 'verify' | 'prepare' | 'ready'
+  /** The file that the latest bytes belong to, and how much of its weights arrived. */
   file: string
-  /** Bytes of weights that arrived, and in all (0 until the headers were read). */
+  fileLoaded: number
+  fileTotal: number
+  /** Bytes of weights that arrived, and in all (0 until the headers were read); never more than all. */
   loaded: number
   total: number
   /** Bytes per second of late, and the seconds left at that rate; null until they can be told. */
@@ -28,6 +35,19 @@ interface SourceOptions {
   workerUrl?: string | URL
   /** Byte ranges that are fetched at the same time (1 to 16, default 4). */
   maxParallel?: number
+  /**
+   * How downloads are kept (in the browser's private file system, or under Node.js in the user's cache folder), in the words of fetch():
+   * 'default' asks the source whether what is kept is still so; 'force-cache' does not ask; 'only-if-cached' uses no network at all;
+   * 'reload' fetches everything anew; 'no-store' neither reads nor keeps. Local files are never copied there.
+   */
+  cache?: 'default' | 'no-store' | 'reload' | 'force-cache' | 'only-if-cached'
+  /**
+   * Pins the files: a manifest made by `qwasm manifest`, or 'sha256-…', the hash it prints, of a manifest that lies beside the files. A byte
+   * that differs is refused with the code 'integrity' before it is used.
+   */
+  integrity?: Record<string, unknown> | string
+  /** Pauses, resumes or aborts the load. */
+  controller?: LoadController
 }
 
 export interface LoadOptions extends SourceOptions {
@@ -54,6 +74,38 @@ export interface LoadOptions extends SourceOptions {
 }
 
 export type TokenizerOptions = SourceOptions
+
+/** A model in the cache. */
+export interface CachedModel {
+  /** Its name inside the cache. */
+  id: string
+  /** Where it came from. */
+  source: string
+  /** All that it takes: downloads and prepared weights. */
+  bytes: number
+  /** Whether its download was finished. */
+  complete: boolean
+  /** The dtypes whose weights are kept ready for loading. */
+  prepared: string[]
+  /** Milliseconds since 1970. */
+  lastUsed: number
+}
+
+export interface CacheUsage {
+  models: number
+  bytes: number
+  /** Bytes that may still be kept, where that is known. */
+  available: number | null
+}
+
+/** The models that were downloaded and kept. */
+export interface ModelCaches {
+  /** The last used first. */
+  list(): Promise<CachedModel[]>
+  /** Removes a model, by source or id, or all; returns the bytes that this frees. A model that is being loaded stays, with an error. */
+  remove(source?: string | URL): Promise<number>
+  usage(): Promise<CacheUsage>
+}
 
 export interface InspectOptions extends SourceOptions {
   /** Tokens at which operations and memory are counted; default: the model's own context, at most 4096. */

@@ -296,5 +296,53 @@ TEST(Shards, AreNeverLookedForOutsideTheFolder) {
   }
 }
 
+// ---- kept weights
+
+// Loads a folder's headers and small files; the first want of rows is left open.
+Engine with_headers(const Folder& folder, const char* options) {
+  Engine engine(qw_engine_new(options));
+  qw_want want;
+  while (*qw_weights_layout(engine.get()) == 0 && qw_next_want(engine.get(), &want) == QW_WANT_FILLED) {
+    EXPECT_EQ(answer(engine.get(), folder, {want.id, want.file, want.offset, want.length}, true), 0) << qw_error_message();
+  }
+  return engine;
+}
+
+TEST(KeptWeights, GiveTheSameBitsWithoutAnyRow) {
+  for (const char* options : {R"({"dtype": "q8"})", R"({"dtype": "q4"})", kExact}) {
+    const Folder folder = golden_folder("demo");
+    const Engine loaded = must_load(folder, options);
+    const auto bytes = static_cast<size_t>(qw_weights_bytes(loaded.get()));
+    const Engine restored = with_headers(folder, options);
+    ASSERT_STREQ(qw_weights_layout(restored.get()), qw_weights_layout(loaded.get()));
+    ASSERT_EQ(static_cast<size_t>(qw_weights_bytes(restored.get())), bytes);
+    ASSERT_GT(bytes, 0u);
+    std::memcpy(qw_weights(restored.get()), qw_weights(loaded.get()), bytes);
+    ASSERT_EQ(qw_restore_weights(restored.get()), 0) << qw_error_message();
+    qw_want want;
+    EXPECT_EQ(qw_next_want(restored.get(), &want), QW_WANT_LOADED);
+    const Ids ids = {3, 50, 99, 7, 300};
+    EXPECT_TRUE(same_bits(Sequence(restored).logits(ids, 5), Sequence(loaded).logits(ids, 5)));
+  }
+}
+
+TEST(KeptWeights, AreOfferedOnlyBetweenHeadersAndRows) {
+  const Engine fresh(qw_engine_new("{}"));
+  EXPECT_STREQ(qw_weights_layout(fresh.get()), "");
+  EXPECT_EQ(qw_weights(fresh.get()), nullptr);
+  EXPECT_EQ(qw_weights_bytes(fresh.get()), 0);
+  EXPECT_EQ(qw_restore_weights(fresh.get()), -QW_WRONG_STATE);
+  const Engine loaded = must_load(golden_folder("demo"));
+  EXPECT_EQ(qw_restore_weights(loaded.get()), -QW_WRONG_STATE);
+}
+
+TEST(KeptWeights, HaveALayoutThatTellsDtypesAndModelsApart) {
+  const std::string q4 = qw_weights_layout(must_load(golden_folder("demo"), R"({"dtype": "q4"})").get());
+  EXPECT_EQ(q4.find("q4-"), 0u) << q4;
+  EXPECT_EQ(q4.size(), 3u + 16u) << q4;
+  EXPECT_NE(q4, qw_weights_layout(must_load(golden_folder("demo"), R"({"dtype": "q8"})").get()));
+  EXPECT_NE(q4, qw_weights_layout(must_load(golden_folder("qwen3"), R"({"dtype": "q4"})").get()));
+}
+
 }  // namespace
 }  // namespace qwasm::capi_test

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// The command line: qwasm generate | chat | tokenize | inspect | bench.
+// The command line: qwasm generate | chat | tokenize | inspect | bench | manifest | cache.
 import { existsSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { inspect, loadModel, loadTokenizer, QwasmError } from '../node.js'
-import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings } from '../types.js'
+import { caches, inspect, loadModel, loadTokenizer, QwasmError } from '../node.js'
+import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings, TokenizerOptions } from '../types.js'
 import { benchTable } from './bench-table.js'
 import { bench } from './bench.js'
+import { cacheTable, removeFromCache } from './cache.js'
 import { inspectTable } from './inspect-table.js'
+import { writeManifest } from './manifest.js'
 import { helpText, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
 
@@ -21,17 +23,20 @@ async function main(args: string[]): Promise<void> {
   if (command === 'inspect') return runInspect(values)
   if (command === 'tokenize') return runTokenize(values)
   if (command === 'bench') return runBench(values)
+  if (command === 'manifest') return runManifest(values)
+  if (command === 'cache') return runCache(values)
   return runModel(command, values)
 }
 
 async function runInspect(values: Values): Promise<void> {
-  const report = await inspect(modelOf(values), defined({ context: values.context, bandwidth: values.bandwidth }))
+  const options = { ...sourceOptions(values), ...defined({ context: values.context, bandwidth: values.bandwidth }) }
+  const report = await inspect(modelOf(values), options)
   print(values.json ? `${JSON.stringify(report)}\n` : inspectTable(report))
 }
 
 async function runTokenize(values: Values): Promise<void> {
   const prompt = await promptOf(values)
-  const tokenizer = await loadTokenizer(modelOf(values))
+  const tokenizer = await loadTokenizer(modelOf(values), sourceOptions(values))
   try {
     const ids = await tokenizer.tokenize(prompt)
     print(values.json ? `${JSON.stringify({ text: prompt, ids })}\n` : `${ids.join(' ')}\n`)
@@ -44,6 +49,24 @@ async function runBench(values: Values): Promise<void> {
   const report = await bench(modelOf(values), values, note)
   print(values.json ? `${JSON.stringify(report)}\n` : benchTable(report))
   if (report.runs.length === 0 || !report.logitsAgree) process.exitCode = 1
+}
+
+async function runManifest(values: Values): Promise<void> {
+  const written = await writeManifest(modelOf(values))
+  note(`${written.path}: ${written.files.length} files`)
+  print(values.json ? `${JSON.stringify(written)}\n` : `${written.integrity}\n`)
+}
+
+async function runCache(values: Values): Promise<void> {
+  const freed = values.remove === undefined ? 0 : await removeFromCache(values.remove)
+  if (values.remove !== undefined) note(`${(freed / 1e6).toFixed(1)} MB were freed.`)
+  const models = await caches.list()
+  print(values.json ? `${JSON.stringify(models)}\n` : cacheTable(models))
+}
+
+/** The options of loading that all commands share. */
+function sourceOptions({ cache, integrity }: Values): TokenizerOptions {
+  return defined({ cache, integrity }) as TokenizerOptions
 }
 
 async function runModel(command: 'generate' | 'chat', values: Values): Promise<void> {
@@ -102,7 +125,7 @@ async function load(values: Values): Promise<Model> {
   const { dtype, kv, threads, variant, context: contextLength } = values
   const options = { dtype, kv, threads, variant, contextLength }
   try {
-    return await loadModel(modelOf(values), { ...(defined(options) as LoadOptions), onProgress: bar.show })
+    return await loadModel(modelOf(values), { ...sourceOptions(values), ...(defined(options) as LoadOptions), onProgress: bar.show })
   } finally {
     bar.clear()
   }

@@ -9,6 +9,8 @@ export const COMMANDS = {
   tokenize: 'prints the token ids of a text',
   inspect: 'prints what a model’s config and headers say: parameters, operations, memory',
   bench: 'measures this machine: loading, prompts, decoding at several positions, memory',
+  manifest: 'writes sizes and hashes of a local model’s files to qwasm-manifest.json, for --integrity',
+  cache: 'lists the models that were downloaded and kept',
 }
 
 export type Command = keyof typeof COMMANDS
@@ -23,6 +25,8 @@ interface Option {
 
 const RUN: Command[] = ['generate', 'chat']
 const RUN_OR_BENCH: Command[] = [...RUN, 'bench']
+const LOADING: Command[] = [...RUN, 'tokenize', 'inspect']
+const TAKES_FOLDER: Command[] = ['inspect', 'bench', 'manifest']
 
 const OPTIONS = {
   model: { type: 'string', value: 'DIR', help: 'folder or URL of a Hugging Face model' },
@@ -70,6 +74,14 @@ const OPTIONS = {
     help: 'memory bandwidth for the bound of decode time, default 20',
     of: ['inspect'],
   },
+  cache: {
+    type: 'string',
+    value: 'MODE',
+    help: 'how downloads are kept: default, no-store, reload, force-cache or only-if-cached',
+    of: LOADING,
+  },
+  integrity: { type: 'string', value: 'HASH', help: 'refuses files that the manifest with this hash does not name', of: LOADING },
+  remove: { type: 'string', value: 'SOURCE', help: 'removes a kept model, or all', of: ['cache'] },
   json: { type: 'flag', help: 'prints one JSON object' },
   help: { type: 'flag', help: 'prints this' },
   version: { type: 'flag', help: 'prints the version' },
@@ -103,9 +115,11 @@ export function parseCommandLine(args: string[]): { command: Command | undefined
   if (command !== undefined && !Object.hasOwn(COMMANDS, command)) {
     throw new UsageError(`There is no command '${command}'; there are ${Object.keys(COMMANDS).join(', ')}.`)
   }
-  if (rest.length > 0) throw new UsageError(`'${rest[0]}' is no option; texts are given with --prompt.`)
   const values: Record<string, unknown> = {}
+  if (command && TAKES_FOLDER.includes(command as Command)) values['model'] = rest.shift()
+  if (rest.length > 0) throw new UsageError(`'${rest[0]}' is no option; texts are given with --prompt.`)
   for (const [name, value] of Object.entries(parsed.values)) values[name] = convert(name, value, command as Command | undefined)
+  if (values['model'] === undefined) delete values['model']
   return { command: command as Command | undefined, values: values as Values }
 }
 

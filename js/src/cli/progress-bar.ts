@@ -7,12 +7,13 @@ export function progressBar(out: NodeJS.WriteStream): { show(progress: LoadProgr
   if (!out.isTTY) return { show: () => {}, clear: () => {} }
   return {
     show({ phase, loaded, total, rate, secondsLeft }) {
+      if (phase === 'wait') return void out.write('\r\x1b[Kwaiting for another process that loads this model …')
       if (phase === 'headers') return void out.write('\r\x1b[Kreading headers …')
       const share = total === 0 ? 1 : loaded / total
       const bar = '█'.repeat(Math.round(WIDTH * share)).padEnd(WIDTH, '░')
       const speed = rate === null ? '' : `  ${megabytes(rate)}/s`
       const left = secondsLeft === null ? '' : `  ${Math.ceil(secondsLeft)} s left`
-      out.write(`\r\x1b[K${bar} ${Math.floor(100 * share)} %  ${megabytes(loaded)} of ${megabytes(total)}${speed}${left}`)
+      out.write(`\r\x1b[K${bar} ${Math.floor(100 * share)} %  ${phase}  ${megabytes(loaded)} of ${megabytes(total)}${speed}${left}`)
     },
     clear: () => void out.write('\r\x1b[K'),
   }

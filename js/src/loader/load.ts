@@ -1,89 +1,125 @@
-// Feeds the engine: asks it which ranges it wants, reads several at once, brings them, and tells the progress.
+// Feeds the engine: brings the headers and small files it wants, then its weights, as they were prepared once or row by row.
+import type { ModelCache } from '../cache/model-cache.js'
+import { keepPrepared, restorePrepared } from '../cache/prepared.js'
 import { QwasmError } from '../errors.js'
 import type { Engine, Want } from '../runtime/core.js'
-import type { LoadProgress } from '../types.js'
-import { ProgressMeter } from './progress.js'
-import { checkFileName, foreignContent, type Arrived, type Source } from './source.js'
+import type { ModelFiles, Origin } from './chunks.js'
+import type { ProgressMeter } from './progress.js'
+import { RowStream } from './row-stream.js'
+import { checkFileName } from './source.js'
 
-const ROOM_STEP = 1 << 20
-
-/** Buffers for ranges, which come by the hundred and differ by some kilobytes: rounded up, one fits all. */
-class Rooms {
-  #free: Uint8Array[] = []
-
-  take(length: number): Uint8Array {
-    this.#free = this.#free.filter((room) => room.length >= length) // smaller ones would only stay in memory
-    return this.#free.pop() ?? new Uint8Array(Math.ceil(length / ROOM_STEP) * ROOM_STEP)
-  }
-
-  giveBack(room: Uint8Array): void {
-    this.#free.push(room)
-  }
+export interface Loading {
+  engine: Engine
+  files: ModelFiles
+  cache: ModelCache | undefined
+  meter: ProgressMeter
+  maxParallel: number
+  /** What arriving bytes mean where they come from the source: over a network, or from a place so near that making them ready is the work. */
+  phase: 'download' | 'prepare'
 }
 
-interface Answer {
-  want: Want
-  arrived: Arrived | 'missing'
-  room?: Uint8Array | undefined
+/** Keeps the weights for the next start, with pauses in which the model can be used. */
+export type Keep = (pause: () => Promise<void>) => Promise<void>
+
+/** Loads everything that the engine wants. */
+export async function loadEngine(loading: Loading): Promise<Keep | undefined> {
+  const { engine, cache, meter } = loading
+  meter.enter('headers')
+  const names = await loadHeaders(loading)
+  let keep: Keep | undefined
+  if (engine.weightsLayout !== '') {
+    keep = await loadWeights(loading, names)
+    cache?.downloads.commit()
+  }
+  engine.loaded()
+  meter.finish()
+  return keep
 }
 
-export async function loadEngine(
-  engine: Engine,
-  source: Source,
-  maxParallel: number,
-  onProgress: (progress: LoadProgress) => void
-): Promise<void> {
-  const meter = new ProgressMeter(onProgress)
-  const rooms = new Rooms()
-  const inFlight = new Map<number, Promise<Answer>>()
-  for (;;) {
+/** Answers wants until the layout of the weights is known or nothing more is wanted; returns the files that were there. */
+async function loadHeaders(loading: Loading): Promise<string[]> {
+  const { engine, files, maxParallel } = loading
+  const names = new Set<string>()
+  const inFlight = new Map<number, Promise<{ want: Want; parts: Uint8Array[] | 'missing' }>>()
+  while (engine.weightsLayout === '') {
     let next: Want | 'wait' | 'loaded' = 'wait'
     while (inFlight.size < maxParallel && typeof (next = engine.nextWant()) === 'object') {
-      meter.total = engine.loadBytes
-      const reading = read(source, next, meter, rooms)
+      const want = next
+      checkFileName(want.file)
+      const reading = readWant(files, want).then((parts) => ({ want, parts }))
       reading.catch(() => {}) // the race below reports the first failure; others must not be unhandled
-      inFlight.set(next.id, reading)
+      inFlight.set(want.id, reading)
     }
     if (inFlight.size === 0) {
       if (next === 'loaded') break
       throw new QwasmError('internal', 'The engine wants nothing although it is not loaded.')
     }
-    const { want, arrived, room } = await Promise.race(inFlight.values())
+    const { want, parts } = await Promise.race(inFlight.values())
     inFlight.delete(want.id)
-    answer(engine, source, want, arrived)
-    if (room) rooms.giveBack(room)
+    if (parts === 'missing') pushMissing(engine, files, want)
+    else {
+      names.add(want.file)
+      await push(loading, want, parts)
+    }
   }
-  engine.loaded()
-  meter.finish(engine.loadBytes)
+  return [...names].sort()
 }
 
-async function read(source: Source, want: Want, meter: ProgressMeter, rooms: Rooms): Promise<Answer> {
-  checkFileName(want.file)
-  // Ranges wanted once the total is known are weights; what comes before are headers and small files.
-  const counts = meter.total > 0 && want.length > 0
-  let room: Uint8Array | undefined
-  const arrived = await source.read(want.file, want.offset, want.length, {
-    onBytes: (count) => meter.add(want.file, counts ? count : 0),
-    room: (length) => (room ??= rooms.take(want.length)).subarray(0, length),
-  })
-  if (arrived !== 'missing' && want.offset === 0) {
-    const foreign = foreignContent(arrived.bytes)
-    const answered = arrived.status === undefined ? '' : ` (status ${arrived.status})`
-    const message = `${source.place(want.file)}${answered} holds ${foreign}, not the model's ${want.file}.`
-    if (foreign) throw new QwasmError(answered ? 'http' : 'invalid_file', message)
-  }
-  return { want, arrived, room }
+async function readWant(files: ModelFiles, { file, offset, length }: Want): Promise<Uint8Array[] | 'missing'> {
+  if (length === 0) return files.whole(file)
+  return files.range(file, offset, length)
 }
 
-function answer(engine: Engine, source: Source, want: Want, arrived: Arrived | 'missing'): void {
-  if (arrived !== 'missing') {
-    engine.push(want.id, arrived.bytes, arrived.fileSize)
-    return
+async function fileSize(files: ModelFiles, file: string): Promise<number> {
+  const state = await files.state(file)
+  return state && state !== 'missing' ? state.size : -1
+}
+
+async function push({ engine, files, cache }: Loading, { id, file }: Want, parts: Uint8Array[]): Promise<void> {
+  const size = await fileSize(files, file)
+  try {
+    engine.push(id, parts, size)
+  } catch (error) {
+    // Bytes that make no model are not worth keeping, though they are what the source gave: next time it may give others.
+    if (error instanceof QwasmError && ['invalid_file', 'missing', 'not_finite'].includes(error.code)) cache?.downloads.clear()
+    throw error
   }
+}
+
+function pushMissing(engine: Engine, files: ModelFiles, want: Want): void {
   try {
     engine.pushMissing(want.id)
   } catch (error) {
     if (!(error instanceof QwasmError) || error.code !== 'missing') throw error
-    throw new QwasmError('missing', `${error.message.replace(/\.$/, '')} (looked for at ${source.place(want.file)}).`)
+    throw new QwasmError('missing', `${error.message.replace(/\.$/, '')} (looked for at ${files.place(want.file)}).`)
   }
+}
+
+async function loadWeights(loading: Loading, names: string[]): Promise<Keep | undefined> {
+  const { engine, files, cache, meter } = loading
+  // Weights that are kept as stored need no preparing: what was downloaded is as good.
+  const prepares = cache && !engine.weightsLayout.startsWith('exact')
+  const version = prepares ? await files.version(names.filter((name) => name === 'config.json' || name.endsWith('.safetensors'))) : undefined
+  const prepared = version === undefined ? undefined : await cache!.openPrepared(engine.weightsLayout, version)
+  if (prepared) {
+    meter.expect([['prepared weights', engine.weights().length]])
+    const restored = await restorePrepared(prepared, () => engine.weights(), (count) => meter.add('verify', 'prepared weights', count))
+    if (restored) {
+      engine.restoreWeights()
+      return undefined
+    }
+  }
+  await loadRows(loading)
+  return prepared && ((pause) => keepPrepared(prepared, () => engine.weights(), pause))
+}
+
+async function loadRows(loading: Loading): Promise<void> {
+  const { engine, files, meter, maxParallel, phase } = loading
+  const wants: Want[] = []
+  for (let next; typeof (next = engine.nextWant()) === 'object';) wants.push(next)
+  for (const { file } of wants) checkFileName(file)
+  meter.expect(wants.map(({ file, length }) => [file, length] as const))
+  const onBytes = (file: string, count: number, origin: Origin) => meter.add(origin === 'kept' ? 'verify' : phase, file, count)
+  const rows = new RowStream(files, wants, maxParallel, onBytes)
+  for (const want of wants) await rows.take((parts) => push(loading, want, parts))
 }

@@ -1,16 +1,58 @@
 // A model in a folder behind a URL, by byte ranges. Only bytes that are proven to stand at the asked offset are used.
 import { QwasmError } from '../errors.js'
-import { snippet, type Arrived, type Receiver, type Source } from './source.js'
+import { Answer } from './answer.js'
+import { Gate } from './gate.js'
+import { Attempts, Passing, PATIENCE, type Patience } from './retry.js'
+import { BEGINNING_BYTES, difference, mergedState, refuseForeign, SourceChanged, type FileState, type Source } from './source.js'
+import { WholeBody } from './whole-body.js'
 
-const READ_BYTES = 64 * 1024
-const RETRY_MS = [250, 1000] // after a lost connection; an answer of the server is never asked for again
+/** Of an answer that does not tell its length, so many bytes are kept back until its end proves it. */
+const KEPT_BACK_BYTES = 16 << 20
+
+export interface UrlOptions {
+  /**
+   * Sent with every request. A redirect to another origin takes them along, except Authorization, which browsers and Node.js drop there:
+   * a token belongs into that one.
+   */
+  headers?: Record<string, string>
+  gate?: Gate
+  patience?: Patience
+}
+
+/** What is known of a file. */
+interface Known {
+  state?: FileState
+  /** There where the server does not serve ranges of this file. */
+  whole?: WholeBody
+}
+
+/** A read on its way: `position` is where the next byte belongs that `write` gets. */
+interface Reading {
+  readonly file: string
+  readonly known: Known
+  position: number
+  readonly end: number
+  /** What the answers tell that the bytes came from. */
+  state?: FileState
+  readonly write: (part: Uint8Array) => void
+}
+
+type Outcome = 'done' | 'more' | 'missing' | 'no ranges'
 
 export class UrlFolder implements Source {
   readonly #base: URL
-  readonly #bodies = new Map<string, WholeBody>()
+  readonly #headers: Record<string, string>
+  readonly #gate: Gate
+  readonly #patience: Patience
+  readonly #attempts: Attempts
+  readonly #files = new Map<string, Known>()
 
-  constructor(url: string) {
-    this.#base = new URL(url)
+  constructor(baseUrl: string, { headers = {}, gate = new Gate(), patience = PATIENCE }: UrlOptions = {}) {
+    this.#base = new URL(baseUrl)
+    this.#headers = headers
+    this.#gate = gate
+    this.#patience = patience
+    this.#attempts = new Attempts(patience, gate)
   }
 
   place(file: string): string {
@@ -19,218 +61,212 @@ export class UrlFolder implements Source {
     return url.href
   }
 
-  async read(file: string, offset: number, length: number, receiver: Receiver): Promise<Arrived | 'missing'> {
-    const body = this.#bodies.get(file)
-    if (body) return body.read(offset, length, receiver)
-    return withRetries(() => (length === 0 ? this.#whole(file, receiver) : this.#range(file, offset, length, receiver)))
+  stat(file: string, attempts?: number): Promise<FileState | 'missing'> {
+    return this.#attempts.run(() => this.#stat(file, this.#known(file)), attempts)
+  }
+
+  async read(file: string, offset: number, length: number, write: (part: Uint8Array) => void): Promise<FileState | 'missing'> {
+    const known = this.#known(file)
+    const reading: Reading = { file, known, position: offset, end: length === 0 ? Infinity : offset + length, write }
+    const attempts = (attempt: () => Promise<Outcome>) => this.#attempts.run(attempt, undefined, () => reading.position)
+    let outcome: Outcome = known.whole ? 'no ranges' : await attempts(() => this.#byRanges(reading))
+    if (outcome === 'no ranges') {
+      const whole = (known.whole ??= new WholeBody())
+      outcome = await whole.inTurn(() => attempts(() => this.#fromWhole(whole, reading)))
+    }
+    if (outcome === 'missing') return 'missing'
+    const changed = difference(reading.state!, known.state!) // another read met a newer state meanwhile
+    if (changed) throw this.#changed(file, changed)
+    return mergedState(known.state, reading.state!)
   }
 
   async close(): Promise<void> {
-    for (const body of this.#bodies.values()) body.cancel()
+    for (const { whole } of this.#files.values()) whole?.close()
   }
 
-  async #whole(file: string, receiver: Receiver): Promise<Arrived | 'missing'> {
-    const response = await request(this.place(file))
-    if (response === 'missing') return 'missing'
-    const bytes = await new BodyReader(response).takeAll(receiver)
-    return { bytes, fileSize: bytes.length, status: response.status }
+  #known(file: string): Known {
+    let known = this.#files.get(file)
+    if (!known) this.#files.set(file, (known = {}))
+    return known
   }
 
-  async #range(file: string, offset: number, length: number, receiver: Receiver): Promise<Arrived | 'missing'> {
-    const url = this.place(file)
-    // Not through the HTTP cache: Chromium's keeps one writer for a URL and asked the server for 70 % of parallel ranges twice.
-    const response = await request(url, { headers: { Range: `bytes=${offset}-${offset + length - 1}` }, cache: 'no-store' })
-    if (response === 'missing') return 'missing'
-    const range = contentRange(response)
-    if (response.status === 416) {
-      void response.body?.cancel()
-      return { bytes: new Uint8Array(0), fileSize: range?.total ?? -1 }
+  /**
+   * Asks for a file, or for a range of it. Not through the HTTP cache: Chromium's keeps one writer for a URL and asked the server for 70 %
+   * of parallel ranges twice, and models have a cache of their own.
+   */
+  #ask(file: string, range?: string): Promise<Answer> {
+    const headers = range === undefined ? this.#headers : { ...this.#headers, Range: range }
+    return Answer.to(this.place(file), { headers, cache: 'no-store' }, this.#gate, this.#patience)
+  }
+
+  async #stat(file: string, known: Known): Promise<FileState | 'missing'> {
+    let answer = await this.#ask(file, 'bytes=0-0')
+    const range = answer.range()
+    const proven = answer.status === 206 ? range?.start === 0 : answer.status === 416 && range?.total === 0
+    if (answer.status !== 404 && answer.status !== 410 && !proven) {
+      known.whole ??= new WholeBody()
+      if (answer.status !== 200) {
+        answer.close()
+        answer = await this.#ask(file)
+      }
     }
-    if (response.status === 206 && range?.start === offset && !response.headers.get('Content-Encoding')) {
-      const expected = Math.min(length, range.end + 1 - offset)
-      const reader = new BodyReader(response)
-      const bytes = await reader.take(expected, receiver)
-      reader.cancel()
-      if (bytes.length < expected)
-        throw new QwasmError('network', `${url}: the connection ended after ${bytes.length} of ${expected} bytes.`)
-      return { bytes, fileSize: range.total, status: response.status }
-    }
-    // The whole body (200), another range than asked, or one whose place is hidden: read on from a body that begins at 0.
-    const known = this.#bodies.get(file)
-    const whole = known ?? new WholeBody(url, response.status === 200 ? response : undefined)
-    if (known || response.status !== 200) void response.body?.cancel()
-    this.#bodies.set(file, whole)
-    return whole.read(offset, length, receiver)
-  }
-}
-
-/** A file's one open body, for servers that know no ranges: read forwards, opened anew to go back. */
-class WholeBody {
-  readonly #url: string
-  #reader: BodyReader | undefined
-  #position = 0
-  #turn: Promise<unknown> = Promise.resolve()
-
-  constructor(url: string, response: Response | undefined) {
-    this.#url = url
-    if (response) this.#reader = new BodyReader(response)
+    const state = answer.status === 404 || answer.status === 410 ? 'missing' : await this.#begin(answer, file, known)
+    if (answer.status === 206) await answer.skip(2).catch(() => {}) // to its end, so that the connection is used again
+    answer.close()
+    return state
   }
 
-  /** Reads come one after the other, in the order in which they were asked. */
-  read(offset: number, length: number, receiver: Receiver): Promise<Arrived> {
-    const read = this.#turn.then(() => withRetries(() => this.#read(offset, length, receiver)))
-    this.#turn = read.catch(() => {})
-    return read
-  }
-
-  cancel(): void {
-    this.#reader?.cancel()
-    this.#reader = undefined
-  }
-
-  async #read(offset: number, length: number, receiver: Receiver): Promise<Arrived> {
-    if (this.#position > offset) this.cancel()
+  /** Looks at an answer that begins with the file's first byte: whether it is the model's file, and in its known state. */
+  async #begin(answer: Answer, file: string, known: Known, reading?: Reading): Promise<FileState> {
     try {
-      if (!this.#reader) await this.#open()
-      const reader = this.#reader!
-      this.#position += await reader.discard(offset - this.#position)
-      const bytes = length === 0 ? await reader.takeAll(receiver) : await reader.take(length, receiver)
-      this.#position += bytes.length
-      return { bytes, fileSize: -1, status: 200 }
+      if (answer.status === 200) refuseForeign(this.place(file), file, await answer.peek(BEGINNING_BYTES), answer.state())
+      return this.#note(answer.state(), file, known, reading)
     } catch (error) {
-      this.cancel() // where a broken body stands is not known any more
+      answer.close()
       throw error
     }
   }
 
-  async #open(): Promise<void> {
-    const response = await request(this.#url)
-    if (response === 'missing' || response.status !== 200) {
-      throw new QwasmError(
-        'http',
-        `${this.#url}: the whole file was asked, but the status is ${response === 'missing' ? 404 : response.status}.`
-      )
+  /** Keeps what an answer tells of a file, if it agrees with what is known. */
+  #note(now: FileState, file: string, known: Known, reading?: Reading): FileState {
+    for (const before of [known.state, reading?.state]) {
+      const changed = before && difference(before, now)
+      if (!changed) continue
+      known.state = now
+      known.whole?.close()
+      throw this.#changed(file, changed)
     }
-    this.#reader = new BodyReader(response)
-    this.#position = 0
+    known.state = mergedState(known.state, now)
+    if (reading) reading.state = mergedState(reading.state, now)
+    return known.state
   }
-}
 
-type Read = () => Promise<ReadableStreamReadResult<Uint8Array> | { done: true; value?: undefined }>
+  #changed(file: string, how: string): SourceChanged {
+    return new SourceChanged(file, `${this.place(file)} changed while it was loaded: ${how}.`)
+  }
 
-/**
- * How to read a body's next bytes: into one buffer again and again where bodies are byte streams (Chromium, Firefox, Node.js), else
- * chunk by chunk. As garbage, chunks grew to 500 MB while Chromium loaded 1.2 GB.
- */
-function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): { read: Read; cancel: () => Promise<void> } {
-  try {
-    const reader = body.getReader({ mode: 'byob' })
-    let room = new ArrayBuffer(READ_BYTES)
-    const read: Read = async () => {
-      const result = await reader.read(new Uint8Array(room))
-      if (result.value) room = result.value.buffer as ArrayBuffer
-      return result.done ? { done: true } : result
+  async #byRanges(reading: Reading): Promise<Outcome> {
+    let outcome: Outcome = 'more'
+    while (outcome === 'more' && reading.position < reading.end) {
+      // A whole file is asked for as such at first: then servers may compress it.
+      const all = reading.position === 0 && reading.end === Infinity
+      const range = `bytes=${reading.position}-${reading.end === Infinity ? '' : reading.end - 1}`
+      const answer = await this.#ask(reading.file, all ? undefined : range)
+      if (answer.status === 404 || answer.status === 410) outcome = this.#missing(answer, reading)
+      else if (answer.status === 200) outcome = await this.#takeWhole(answer, reading, all)
+      else if (answer.status === 206) outcome = await this.#takeRange(answer, reading)
+      else outcome = this.#takeNothing(answer, reading)
     }
-    return { read, cancel: () => reader.cancel() }
-  } catch {
-    const reader = body.getReader()
-    return { read: () => reader.read(), cancel: () => reader.cancel() }
-  }
-}
-
-/** Takes exact counts of bytes out of a body. What it gives out is valid until its next read. */
-class BodyReader {
-  readonly #reader: ReturnType<typeof readerOf> | undefined
-  readonly #url: string
-  #rest: Uint8Array = new Uint8Array(0)
-
-  constructor(response: Response) {
-    this.#reader = response.body ? readerOf(response.body as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined
-    this.#url = response.url
+    return outcome === 'more' ? 'done' : outcome
   }
 
-  /** The next `length` bytes, or fewer where the body ends. */
-  async take(length: number, receiver: Receiver): Promise<Uint8Array> {
-    const bytes = receiver.room(length)
-    let taken = 0
-    for (let part; taken < length && (part = await this.#next(length - taken)); taken += part.length) {
-      bytes.set(part, taken)
-      receiver.onBytes(part.length)
+  #missing(answer: Answer, { state, known }: Reading): 'missing' {
+    answer.close()
+    if (!state && !known.state) return 'missing'
+    throw new QwasmError('http', `${answer.url}: the file was there before, and now the server answers ${answer.status}.`)
+  }
+
+  /** A body that begins at 0. Where a range was asked, it and those to come are read from it. */
+  async #takeWhole(answer: Answer, reading: Reading, all: boolean): Promise<Outcome> {
+    const { file, known } = reading
+    // A body that says to be a part is not the whole, whatever its status.
+    if (!all && answer.header('Content-Range') !== null) {
+      answer.close()
+      return 'no ranges'
     }
-    return bytes.subarray(0, taken)
+    await this.#begin(answer, file, known, reading)
+    if (all) return this.#pour(answer, reading)
+    if (known.whole) answer.close()
+    else known.whole = new WholeBody(answer)
+    return 'no ranges'
   }
 
-  async takeAll(receiver: Receiver): Promise<Uint8Array> {
-    const parts: Uint8Array[] = []
-    for (let part; (part = await this.#next(Infinity));) {
-      parts.push(part.slice())
-      receiver.onBytes(part.length)
+  /** A part of the file, if it is proven to be the asked one. A server may send less than was asked. */
+  async #takeRange(answer: Answer, reading: Reading): Promise<Outcome> {
+    const range = answer.range()
+    const count = range ? range.end + 1 - range.start : -1
+    const length = answer.header('Content-Length')
+    const contradicts = length === null ? count > KEPT_BACK_BYTES : Number(length) !== count
+    if (range?.start !== reading.position || contradicts || answer.header('Content-Encoding') !== null) {
+      answer.close()
+      return 'no ranges'
     }
-    return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())
+    try {
+      this.#note(answer.state(), reading.file, reading.known, reading)
+      if (length === null) {
+        // Only the end of such a body proves that it is the range it says to be.
+        const there = (await answer.peek(count + 1)).length
+        if (there > count) return 'no ranges'
+        if (there < count) throw cutOff(answer, there, count)
+      }
+      const until = Math.min(range.end + 1, reading.end)
+      for (let part; reading.position < until; hand(part, reading)) {
+        part = await answer.next(until - reading.position)
+        if (!part) throw cutOff(answer, answer.taken, count)
+      }
+      if (until === range.end + 1) await answer.next(1) // a body that is read to its end leaves its connection for the next
+      return until === range.total ? 'done' : 'more'
+    } finally {
+      answer.close()
+    }
   }
 
-  async discard(length: number): Promise<number> {
-    let discarded = 0
-    for (let part; discarded < length && (part = await this.#next(length - discarded));) discarded += part.length
-    return discarded
+  /** 416: the file ends before the asked place, if that is proven. */
+  #takeNothing(answer: Answer, reading: Reading): Outcome {
+    answer.close()
+    const now = answer.state()
+    const size = now.size >= 0 ? now.size : (reading.known.state?.size ?? -1)
+    if (size < 0 || size > reading.position) return 'no ranges'
+    this.#note({ ...now, size }, reading.file, reading.known, reading)
+    return 'done'
   }
 
-  cancel(): void {
-    this.#reader?.cancel().catch(() => {})
+  async #fromWhole(whole: WholeBody, reading: Reading): Promise<Outcome> {
+    const { file, known, position } = reading
+    // Bodies that nobody reads would hold the few connections that a browser opens to one server.
+    for (const { whole: other } of this.#files.values()) if (other !== whole && other?.idle) other.close()
+    const answer = await whole.at(position, async () => {
+      const opened = await this.#ask(file)
+      if (opened.status === 200) await this.#begin(opened, file, known)
+      return opened
+    })
+    if (answer.status === 200) {
+      this.#note(answer.state(), file, known, reading)
+      return this.#pour(answer, reading)
+    }
+    if (answer.status === 404 || answer.status === 410) return this.#missing(answer, reading)
+    answer.close()
+    throw new QwasmError('http', `${answer.url}: the whole file was asked, but the status is ${answer.status}.`)
   }
 
-  async #next(most: number): Promise<Uint8Array | undefined> {
-    if (this.#rest.length === 0) {
-      try {
-        const { done, value } = (await this.#reader?.read()) ?? { done: true }
-        if (done || !value) return undefined
-        this.#rest = value
-      } catch (cause) {
-        throw new QwasmError('network', `${this.#url}: the connection was lost: ${(cause as Error).message}`, { cause })
+  /** Hands over a whole body's bytes from where it stands. */
+  async #pour(answer: Answer, reading: Reading): Promise<Outcome> {
+    const { file, known, end } = reading
+    const size = known.state?.size ?? -1
+    const until = size < 0 ? end : Math.min(end, size)
+    while (reading.position < until) {
+      const part = await answer.next(until - reading.position)
+      if (part) hand(part, reading)
+      else if (size >= 0) throw cutOff(answer, answer.taken, size)
+      else {
+        this.#note({ ...answer.state(), size: answer.taken }, file, known, reading)
+        return 'done'
       }
     }
-    const part = this.#rest.subarray(0, most)
-    this.#rest = this.#rest.subarray(part.length)
-    return part
-  }
-}
-
-/** An answer of 200, 206 or 416; 'missing' for 404 and 410; a QwasmError for anything else. */
-async function request(url: string, init: RequestInit = {}): Promise<Response | 'missing'> {
-  let response: Response
-  try {
-    response = await fetch(url, init)
-  } catch (cause) {
-    const detail = [(cause as Error).message, ((cause as Error).cause as Error | undefined)?.message].filter(Boolean).join(': ')
-    throw new QwasmError('network', `${url} could not be fetched: ${detail}`, { cause })
-  }
-  if (response.status === 404 || response.status === 410) {
-    void response.body?.cancel()
-    return 'missing'
-  }
-  if ([200, 206, 416].includes(response.status)) return response
-  const body = await response.arrayBuffer().catch(() => new ArrayBuffer(0))
-  const said = snippet(new Uint8Array(body))
-  const status = `${response.status} ${response.statusText}`.trim()
-  throw new QwasmError('http', `${url}: the server answered ${status}${said === '' ? '' : `, with "${said}"`}.`)
-}
-
-/** Content-Range, where the server sends it and lets us see it: bytes 0-99/1000, or bytes * over 1000 beside 416. */
-function contentRange(response: Response): { start: number; end: number; total: number } | undefined {
-  const match = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+|\*)$/.exec(response.headers.get('Content-Range') ?? '')
-  if (!match) return undefined
-  const [, start = '-1', end = '-1', total = '*'] = match
-  return { start: Number(start), end: Number(end), total: total === '*' ? -1 : Number(total) }
-}
-
-async function withRetries<T>(attempt: () => Promise<T>): Promise<T> {
-  for (const pause of RETRY_MS) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!(error instanceof QwasmError) || error.code !== 'network') throw error
-      await new Promise((resolve) => setTimeout(resolve, pause))
+    if (size >= 0 && end > size && (await answer.next(1))) {
+      answer.close()
+      throw new QwasmError('http', `${answer.url}: the body goes on after the file's ${size} bytes.`)
     }
+    return 'done'
   }
-  return attempt()
+}
+
+function hand(part: Uint8Array, reading: Reading): void {
+  reading.write(part)
+  reading.position += part.length
+}
+
+function cutOff(answer: Answer, there: number, expected: number): Passing {
+  answer.close()
+  return new Passing('network', `${answer.url}: the connection ended after ${there} of ${expected} bytes.`)
 }

@@ -96,8 +96,7 @@ export class Core {
 
   /** A copy of `length` bytes, so that growing or shared memory does not matter to whoever has it. */
   bytes(address: number, length: number): Uint8Array<ArrayBuffer> {
-    const start = address >>> 0
-    return new Uint8Array(new Uint8Array(this.#module.wasmMemory.buffer, start, length))
+    return new Uint8Array(this.memory(address, length))
   }
 
   text(address: number, length: number): string {
@@ -114,11 +113,27 @@ export class Core {
     return new DataView(this.#module.wasmMemory.buffer, address >>> 0, length)
   }
 
+  /** The core's memory itself; valid until it grows. */
+  memory(address: number, length: number): Uint8Array {
+    return new Uint8Array(this.#module.wasmMemory.buffer, address >>> 0, length)
+  }
+
   /** Copies bytes into the core's memory for one call. The room is kept for the next one. */
   withBytes<T>(bytes: Uint8Array, use: (address: number) => T): T {
-    const room = this.#room(bytes.byteLength)
-    new Uint8Array(this.#module.wasmMemory.buffer).set(bytes, room)
-    return use(room)
+    return this.withParts([bytes], use)
+  }
+
+  /** The same for bytes in several parts, one after the other. */
+  withParts<T>(parts: readonly Uint8Array[], use: (address: number, length: number) => T): T {
+    const length = parts.reduce((sum, part) => sum + part.byteLength, 0)
+    const room = this.#room(length)
+    const memory = this.memory(room, length)
+    let at = 0
+    for (const part of parts) {
+      memory.set(part, at)
+      at += part.byteLength
+    }
+    return use(room, length)
   }
 
   /** The same for a text: its bytes end with a zero. */
@@ -185,8 +200,8 @@ export class Engine {
     })
   }
 
-  push(id: number, bytes: Uint8Array, fileSize: number): void {
-    this.#core.withBytes(bytes, (at) => this.#core.checked('_qw_push', this.#address, id, at, bytes.byteLength, fileSize))
+  push(id: number, parts: readonly Uint8Array[], fileSize: number): void {
+    this.#core.withParts(parts, (at, length) => this.#core.checked('_qw_push', this.#address, id, at, length, fileSize))
   }
 
   pushMissing(id: number): void {
@@ -195,6 +210,26 @@ export class Engine {
 
   get loadBytes(): number {
     return this.#core.call('_qw_load_bytes', this.#address)
+  }
+
+  /** The name of how the weights stand in memory; '' before the headers were read. */
+  get weightsLayout(): string {
+    return this.#core.string(this.#core.call('_qw_weights_layout', this.#address))
+  }
+
+  /** The weights' memory itself; valid until memory grows. */
+  weights(): Uint8Array {
+    const length = this.#core.call('_qw_weights_bytes', this.#address)
+    return this.#core.memory(this.#core.call('_qw_weights', this.#address), length)
+  }
+
+  /** All of the weights' memory was written: their rows are not wanted any more. */
+  restoreWeights(): void {
+    this.#core.checked('_qw_restore_weights', this.#address)
+  }
+
+  free(): void {
+    this.#core.call('_qw_engine_free', this.#address)
   }
 
   /** Gives the room for pushes back, which may be as large as the tokenizer's file. */

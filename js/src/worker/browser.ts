@@ -1,4 +1,5 @@
 // The worker's script in browsers.
+import { openOpfs } from '../cache/opfs.js'
 import { QwasmError } from '../errors.js'
 import { FilesSource } from '../loader/files.js'
 import { UrlFolder } from '../loader/url.js'
@@ -17,8 +18,9 @@ startHost({
       waiting.push(resolve)
       port2.postMessage(0)
     }),
-  openSource: (spec) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url)
+  openStore: openOpfs,
+  openSource: (spec, gate) => {
+    if (spec.kind === 'url') return new UrlFolder(spec.url, { gate })
     if (spec.kind === 'files') return new FilesSource(spec.files)
     throw new QwasmError('unsupported', `A browser cannot open the local folder ${spec.path}.`)
   },

@@ -2,25 +2,21 @@
 import { ReasoningSplitter } from '../chat/reasoning.js'
 import { ChatRenderer, opensThinking } from '../chat/template.js'
 import { QwasmError, toWire } from '../errors.js'
-import { loadEngine } from '../loader/load.js'
-import type { Source } from '../loader/source.js'
 import type { Core, Engine, Session } from '../runtime/core.js'
-import { weightBudget } from '../runtime/memory.js'
-import { startCore } from '../runtime/module.js'
 import type { AddedToken, ChatResult, GenerateResult, LoadProgress, ModelInfo, RenderOptions } from '../types.js'
 import { generate, SlicePacer, type Run } from './generate.js'
 import { makeModelInfo } from './info.js'
+import { loadModel, type LoadPlatform } from './load.js'
 import { computeLogits } from './logits.js'
-import type { Calls, FromWorker, LoadRequest, Method, SourceSpec, ToWorker } from './protocol.js'
+import type { Calls, FromWorker, LoadRequest, Method, ToWorker } from './protocol.js'
 import { Control, Queue } from './queue.js'
 
 /** What differs between the worker's script in a browser and under Node.js. */
-export interface HostPort {
+export interface HostPort extends LoadPlatform {
   post(message: FromWorker, transfer?: ArrayBuffer[]): void
   onMessage(receive: (message: ToWorker) => void): void
   /** Resolves after the messages that wait were received. */
   pause(): Promise<void>
-  openSource(spec: SourceSpec): Promise<Source> | Source
 }
 
 type Handlers = {
@@ -59,8 +55,7 @@ export function startHost(port: HostPort): void {
     if (message.kind === 'call') return void answer(message.id, message.method, message.args)
     const control = controls.get(message.id)
     if (!control) return // the call ended before the message came
-    if (message.kind === 'abort') control.aborted = true
-    else control.stopped = true
+    control.obey(message.kind)
   })
 }
 
@@ -76,7 +71,7 @@ class Host {
   }
 
   readonly handlers: Handlers = {
-    load: (request, _control, event) => this.#load(request, event),
+    load: (request, control, event) => this.#load(request, control, event),
     inspect: ({ context, bandwidth }) => {
       const { engine } = this.#model
       const inspectAt = (tokens: number) => engine.inspect(tokens, bandwidth * 1e9)
@@ -122,25 +117,15 @@ class Host {
     return engine
   }
 
-  async #load(request: LoadRequest, event: (progress: LoadProgress) => void): Promise<ModelInfo> {
+  async #load(request: LoadRequest, control: Control, event: (progress: LoadProgress) => void): Promise<ModelInfo> {
     const started = performance.now()
-    const source = await this.#port.openSource(request.source)
-    try {
-      const { core, rung } = await startCore(request.wasmUrl, request.variant, request.threads)
-      const memoryBudget = weightBudget(rung.maximumBytes)
-      const engine = core.newEngine({ ...request.core, parts: request.parts, threads: rung.threads, memory_budget: memoryBudget })
-      await loadEngine(engine, source, request.maxParallel, event)
-      const raw = engine.info()
-      const chat = new ChatRenderer(
-        (raw['chat_templates'] ?? {}) as Record<string, string>,
-        (raw['added_tokens'] ?? []) as AddedToken[]
-      )
-      const info = makeModelInfo(raw, rung, chat.names, performance.now() - started)
-      this.#loaded = { core, engine, info, chat }
-      return info
-    } finally {
-      await source.close()
-    }
+    const { core, engine, rung, notes } = await loadModel(this.#port, request, control.gate, event)
+    const raw = engine.info()
+    const chat = new ChatRenderer((raw['chat_templates'] ?? {}) as Record<string, string>, (raw['added_tokens'] ?? []) as AddedToken[])
+    const info = makeModelInfo(raw, rung, chat.names, performance.now() - started)
+    info.notes.push(...notes)
+    this.#loaded = { core, engine, info, chat }
+    return info
   }
 
   #encode(messages: unknown, options: RenderOptions): { ids: number[]; thinking: boolean } {

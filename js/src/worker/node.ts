@@ -1,5 +1,6 @@
 // The worker's script under Node.js.
 import { parentPort } from 'node:worker_threads'
+import { openNodeStore } from '../cache/node-store.js'
 import { FilesSource } from '../loader/files.js'
 import { openFolder } from '../loader/node-folder.js'
 import { UrlFolder } from '../loader/url.js'
@@ -12,8 +13,9 @@ startHost({
   onMessage: (receive) => port.on('message', receive),
   // Not by a message channel: Node.js takes up to 1,000 messages of one port before it looks at another.
   pause: () => new Promise((resolve) => setImmediate(resolve)),
-  openSource: (spec) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url)
+  openStore: () => openNodeStore(),
+  openSource: (spec, gate) => {
+    if (spec.kind === 'url') return new UrlFolder(spec.url, { gate })
     if (spec.kind === 'files') return new FilesSource(spec.files)
     return openFolder(spec.path)
   },

@@ -1,5 +1,6 @@
 // What crosses the border between the caller's thread and the worker: calls with ids, controls, events, results.
 import type { WireError } from '../errors.js'
+import type { CacheMode } from '../loader/chunks.js'
 import type {
   ChatOptions,
   ChatResult,
@@ -23,10 +24,12 @@ export interface LoadRequest {
   variant?: Variant
   threads: number
   maxParallel: number
+  cache: CacheMode
+  integrity?: Record<string, unknown> | string
   core: { dtype?: string; kv?: string; context_length?: number; choose_threads?: boolean }
 }
 
-export type Plain<T> = Omit<T, 'signal' | 'onProgress'>
+export type Plain<T> = Omit<T, 'signal' | 'onProgress' | 'controller'>
 
 /** Every call: what it takes and what it gives; `events` are sent while it runs. */
 export interface Calls {
@@ -48,7 +51,7 @@ export interface Calls {
 
 export type Method = keyof Calls
 
-export type ToWorker = { kind: 'call'; id: number; method: Method; args: unknown } | { kind: 'stop' | 'abort'; id: number }
+export type ToWorker = { kind: 'call'; id: number; method: Method; args: unknown } | { kind: 'stop' | 'abort' | 'pause' | 'resume'; id: number }
 
 export type FromWorker =
   | { kind: 'event'; id: number; event: unknown }

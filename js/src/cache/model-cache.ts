@@ -1,0 +1,114 @@
+// The cache of one model: its downloaded chunks in one pack, and for each dtype the prepared weights in another.
+import { sha256 } from '../loader/chunk.js'
+import { isJournal, journalName, Pack, readContents } from './pack.js'
+import type { Store, StoreFolder } from './store.js'
+
+export const DOWNLOADS = 'downloads'
+export const PREPARED = 'prepared-' // and the name of the layout: prepared-q4-0123456789abcdef
+const HEADER_CHUNKS = 4 // tensor headers, which are needed beside prepared weights, end before
+const STALE_MS = 7 * 24 * 3600 * 1000 // a download that was not finished for a week will not be
+
+declare const QWASM_VERSION: string // the version of package.json, put in by the build
+
+/** The name of a source's folder. */
+export async function folderName(source: string): Promise<string> {
+  return (await sha256(new TextEncoder().encode(source))).slice(0, 32)
+}
+
+export class ModelCache {
+  readonly downloads: Pack
+  readonly #store: Store
+  readonly #folder: StoreFolder
+  readonly #name: string
+  readonly #release: () => void
+  #prepared: Pack | undefined
+
+  private constructor(store: Store, folder: StoreFolder, name: string, downloads: Pack, release: () => void) {
+    this.#store = store
+    this.#folder = folder
+    this.#name = name
+    this.downloads = downloads
+    this.#release = release
+  }
+
+  /**
+   * Opens the cache of a source, alone; undefined where the store does not work. While another tab or process has it this waits, after
+   * calling `waiting`, or without that does not open it.
+   */
+  static async open(store: Store, source: string, waiting?: () => void): Promise<ModelCache | undefined> {
+    let release: (() => void) | undefined
+    try {
+      const name = await folderName(source)
+      release = await store.lock(name, waiting)
+      if (!release) return undefined
+      const folder = await store.folder(name)
+      const makeRoom = () => evict(store, (folder) => folder !== name, 0)
+      const cache = new ModelCache(store, folder, name, await Pack.open(folder, DOWNLOADS, { source }, makeRoom), release)
+      cache.downloads.use()
+      await evict(store, (folder) => folder !== name, STALE_MS)
+      return cache
+    } catch {
+      release?.()
+      return undefined
+    }
+  }
+
+  /**
+   * The pack of prepared weights with this layout, made of the files that `version` names by this build of qwasm. What was prepared with
+   * the same dtype from other files or by another build is removed.
+   */
+  async openPrepared(layout: string, version: string): Promise<Pack | undefined> {
+    try {
+      const name = PREPARED + layout
+      const dtype = name.slice(0, name.lastIndexOf('-') + 1)
+      const about = { layout, version, build: QWASM_VERSION }
+      for (const file of await this.#folder.list()) {
+        const pack = file.name.replace(/\.\w+$/, '')
+        if (!pack.startsWith(dtype)) continue
+        const known = readContents(await this.#folder.readText(journalName(pack))).about
+        if (pack !== name || known?.['version'] !== version || known['build'] !== QWASM_VERSION) await Pack.remove(this.#folder, pack)
+      }
+      return (this.#prepared = await Pack.open(this.#folder, name, about, () => this.#makeRoomForPrepared()))
+    } catch {
+      return undefined
+    }
+  }
+
+  close(): void {
+    this.downloads.close()
+    this.#prepared?.close()
+    this.#release()
+  }
+
+  /** Prepared weights are worth more than what they were made of. */
+  async #makeRoomForPrepared(): Promise<boolean> {
+    const evicted = await evict(this.#store, (folder) => folder !== this.#name, 0)
+    if (evicted) return true
+    return this.downloads.loseWhere((file, chunk) => file.endsWith('.safetensors') && chunk >= HEADER_CHUNKS)
+  }
+}
+
+/** Removes other models' downloads that were not finished and not touched for `ms`; tells whether there were any. */
+async function evict(store: Store, mayGo: (folder: string) => boolean, ms: number): Promise<boolean> {
+  let removed = false
+  for (const name of await store.folders()) {
+    if (!mayGo(name)) continue
+    const folder = await store.folder(name)
+    const files = await folder.list()
+    const changed = Math.max(0, ...files.map((file) => file.changed))
+    if (Date.now() - changed < ms || (await anyCommitted(folder, files))) continue
+    const release = await store.lock(name)
+    if (!release) continue
+    await store.remove(name)
+    release()
+    removed = true
+  }
+  return removed
+}
+
+async function anyCommitted(folder: StoreFolder, files: { name: string }[]): Promise<boolean> {
+  for (const { name } of files) {
+    if (isJournal(name) && readContents(await folder.readText(name)).committed) return true
+  }
+  return false
+}

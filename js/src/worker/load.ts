@@ -1,0 +1,103 @@
+// One load in the worker: opens source and cache, starts the module, feeds the engine; once more where the source changed meanwhile.
+import { ModelCache } from '../cache/model-cache.js'
+import type { Store } from '../cache/store.js'
+import { QwasmError } from '../errors.js'
+import { canHash } from '../loader/chunk.js'
+import { ModelFiles } from '../loader/chunks.js'
+import type { Gate } from '../loader/gate.js'
+import { loadEngine } from '../loader/load.js'
+import { openIntegrity } from '../loader/open-integrity.js'
+import { ProgressMeter } from '../loader/progress.js'
+import { SourceChanged, type Source } from '../loader/source.js'
+import type { Core, Engine } from '../runtime/core.js'
+import { weightBudget } from '../runtime/memory.js'
+import { startCore, type Rung } from '../runtime/module.js'
+import type { LoadProgress } from '../types.js'
+import type { LoadRequest, SourceSpec } from './protocol.js'
+
+const ATTEMPTS = 3 // a source that changes more often than this while it is read is no model
+
+export interface LoadPlatform {
+  openSource(spec: SourceSpec, gate: Gate): Promise<Source> | Source
+  openStore(): Promise<Store | undefined>
+  pause(): Promise<void>
+}
+
+export interface LoadedEngine {
+  core: Core
+  engine: Engine
+  rung: Rung
+  notes: string[]
+  /** Keeps the weights for the next start; the cache is closed when it ends. */
+  keeping: Promise<void>
+}
+
+export async function loadModel(
+  platform: LoadPlatform,
+  request: LoadRequest,
+  gate: Gate,
+  event: (progress: LoadProgress) => void
+): Promise<LoadedEngine> {
+  const meter = new ProgressMeter(event)
+  const cache = await openCache(platform, request, meter)
+  let kept = false
+  try {
+    const { core, rung } = await startCore(request.wasmUrl, request.variant, request.threads)
+    for (let attempt = 1; ; attempt++) {
+      const options = { ...request.core, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
+      const engine = core.newEngine(options)
+      try {
+        const { notes, keep } = await feed(platform, request, gate, { engine, cache, meter })
+        kept = keep !== undefined
+        const keeping = keep ? keep(() => platform.pause()).finally(() => cache?.close()) : Promise.resolve()
+        return { core, engine, rung, notes, keeping: keeping.catch(() => {}) } // a model that works needs no cache
+      } catch (error) {
+        if (!(error instanceof SourceChanged) || attempt === ATTEMPTS) throw error
+        cache?.downloads.drop(error.file)
+        engine.free()
+      }
+    }
+  } finally {
+    if (!kept) cache?.close()
+  }
+}
+
+async function feed(
+  platform: LoadPlatform,
+  request: LoadRequest,
+  gate: Gate,
+  { engine, cache, meter }: { engine: Engine; cache: ModelCache | undefined; meter: ProgressMeter }
+) {
+  const source = await platform.openSource(request.source, gate)
+  try {
+    const kept = cache?.downloads
+    const integrity = await openIntegrity(request.integrity, source, kept, request.cache)
+    const files = new ModelFiles({ source, kept, integrity, mode: request.cache })
+    const phase = isRemote(request.source) ? 'download' : 'prepare'
+    const keep = await loadEngine({ engine, files, cache, meter, maxParallel: request.maxParallel, phase })
+    return { notes: files.notes, keep }
+  } finally {
+    await source.close()
+  }
+}
+
+async function openCache(platform: LoadPlatform, request: LoadRequest, meter: ProgressMeter): Promise<ModelCache | undefined> {
+  const { source, cache, parts } = request
+  if (cache === 'no-store' || !isRemote(source)) return undefined
+  const store = canHash() ? await platform.openStore() : undefined
+  // A tokenizer is small: better fetched twice than waited for until another has loaded the whole model.
+  const waiting = parts === 'model' ? () => meter.enter('wait') : undefined
+  const opened = store && (await ModelCache.open(store, cacheKey(source), waiting))
+  if (!opened && cache === 'only-if-cached') {
+    throw new QwasmError('missing', 'Nothing but the cache may be used, and there is no cache: this place has no storage for it.')
+  }
+  return opened
+}
+
+const isRemote = (source: SourceSpec): source is SourceSpec & { kind: 'url' } => source.kind === 'url'
+
+/** A folder's URL without what may differ from time to time, such as the key of a signed URL. */
+function cacheKey({ url }: SourceSpec & { kind: 'url' }): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}
