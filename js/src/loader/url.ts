@@ -7,10 +7,13 @@ const RETRY_MS = [250, 1000] // after a lost connection; an answer of the server
 
 export class UrlFolder implements Source {
   readonly #base: URL
+  readonly #headers: Record<string, string>
   readonly #bodies = new Map<string, WholeBody>()
 
-  constructor(url: string) {
+  /** `headers` are sent with every request; fetch drops Authorization where it is redirected to another origin. */
+  constructor(url: string, { headers = {} }: { headers?: Record<string, string> } = {}) {
     this.#base = new URL(url)
+    this.#headers = headers
   }
 
   place(file: string): string {
@@ -30,7 +33,7 @@ export class UrlFolder implements Source {
   }
 
   async #whole(file: string, receiver: Receiver): Promise<Arrived | 'missing'> {
-    const response = await request(this.place(file))
+    const response = await request(this.place(file), { headers: this.#headers })
     if (response === 'missing') return 'missing'
     const bytes = await new BodyReader(response).takeAll(receiver)
     return { bytes, fileSize: bytes.length, status: response.status }
@@ -39,7 +42,8 @@ export class UrlFolder implements Source {
   async #range(file: string, offset: number, length: number, receiver: Receiver): Promise<Arrived | 'missing'> {
     const url = this.place(file)
     // Not through the HTTP cache: Chromium's keeps one writer for a URL and asked the server for 70 % of parallel ranges twice.
-    const response = await request(url, { headers: { Range: `bytes=${offset}-${offset + length - 1}` }, cache: 'no-store' })
+    const headers = { ...this.#headers, Range: `bytes=${offset}-${offset + length - 1}` }
+    const response = await request(url, { headers, cache: 'no-store' })
     if (response === 'missing') return 'missing'
     const range = contentRange(response)
     if (response.status === 416) {
@@ -57,7 +61,7 @@ export class UrlFolder implements Source {
     }
     // The whole body (200), another range than asked, or one whose place is hidden: read on from a body that begins at 0.
     const known = this.#bodies.get(file)
-    const whole = known ?? new WholeBody(url, response.status === 200 ? response : undefined)
+    const whole = known ?? new WholeBody(url, this.#headers, response.status === 200 ? response : undefined)
     if (known || response.status !== 200) void response.body?.cancel()
     this.#bodies.set(file, whole)
     return whole.read(offset, length, receiver)
@@ -67,12 +71,14 @@ export class UrlFolder implements Source {
 /** A file's one open body, for servers that know no ranges: read forwards, opened anew to go back. */
 class WholeBody {
   readonly #url: string
+  readonly #headers: Record<string, string>
   #reader: BodyReader | undefined
   #position = 0
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(url: string, response: Response | undefined) {
+  constructor(url: string, headers: Record<string, string>, response: Response | undefined) {
     this.#url = url
+    this.#headers = headers
     if (response) this.#reader = new BodyReader(response)
   }
 
@@ -104,7 +110,7 @@ class WholeBody {
   }
 
   async #open(): Promise<void> {
-    const response = await request(this.#url)
+    const response = await request(this.#url, { headers: this.#headers })
     if (response === 'missing' || response.status !== 200) {
       throw new QwasmError(
         'http',
@@ -212,7 +218,8 @@ async function request(url: string, init: RequestInit = {}): Promise<Response | 
   const body = await response.arrayBuffer().catch(() => new ArrayBuffer(0))
   const said = snippet(new Uint8Array(body))
   const status = `${response.status} ${response.statusText}`.trim()
-  throw new QwasmError('http', `${url}: the server answered ${status}${said === '' ? '' : `, with "${said}"`}.`)
+  const message = `${url}: the server answered ${status}${said === '' ? '' : `, with "${said}"`}.`
+  throw new QwasmError('http', message, { status: response.status })
 }
 
 /** Content-Range, where the server sends it and lets us see it: bytes 0-99/1000, or bytes * over 1000 beside 416. */
