@@ -1,7 +1,7 @@
 // The worker's script in browsers.
 import { QwasmError } from '../errors.js'
 import { FilesSource } from '../loader/files.js'
-import { UrlFolder } from '../loader/url.js'
+import { openUrl } from '../loader/open.js'
 import { startHost } from './host.js'
 
 // A message to itself comes after those that wait and costs nothing; a timer would cost milliseconds.
@@ -18,7 +18,7 @@ startHost({
       port2.postMessage(0)
     }),
   openSource: (spec) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url)
+    if (spec.kind === 'url') return openUrl(spec)
     if (spec.kind === 'files') return new FilesSource(spec.files)
     throw new QwasmError('unsupported', `A browser cannot open the local folder ${spec.path}.`)
   },

@@ -3,6 +3,7 @@ import { ReasoningSplitter } from '../chat/reasoning.js'
 import { ChatRenderer, opensThinking } from '../chat/template.js'
 import { QwasmError, toWire } from '../errors.js'
 import { loadEngine } from '../loader/load.js'
+import { sourceName, withWeights } from '../loader/open.js'
 import type { Source } from '../loader/source.js'
 import type { Core, Engine, Session } from '../runtime/core.js'
 import { weightBudget } from '../runtime/memory.js'
@@ -124,7 +125,7 @@ class Host {
 
   async #load(request: LoadRequest, event: (progress: LoadProgress) => void): Promise<ModelInfo> {
     const started = performance.now()
-    const source = await this.#port.openSource(request.source)
+    const source = withWeights(await this.#port.openSource(request.source), request.source)
     try {
       const { core, rung } = await startCore(request.wasmUrl, request.variant, request.threads)
       const memoryBudget = weightBudget(rung.maximumBytes)
@@ -135,7 +136,7 @@ class Host {
         (raw['chat_templates'] ?? {}) as Record<string, string>,
         (raw['added_tokens'] ?? []) as AddedToken[]
       )
-      const info = makeModelInfo(raw, rung, chat.names, performance.now() - started)
+      const info = makeModelInfo(raw, rung, chat.names, performance.now() - started, sourceName(request.source))
       this.#loaded = { core, engine, info, chat }
       return info
     } finally {

@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads'
 import { FilesSource } from '../loader/files.js'
 import { openFolder } from '../loader/node-folder.js'
-import { UrlFolder } from '../loader/url.js'
+import { openUrl } from '../loader/open.js'
 import { startHost } from './host.js'
 
 const port = parentPort!
@@ -13,7 +13,7 @@ startHost({
   // Not by a message channel: Node.js takes up to 1,000 messages of one port before it looks at another.
   pause: () => new Promise((resolve) => setImmediate(resolve)),
   openSource: (spec) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url)
+    if (spec.kind === 'url') return openUrl(spec)
     if (spec.kind === 'files') return new FilesSource(spec.files)
     return openFolder(spec.path)
   },
