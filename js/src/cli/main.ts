@@ -8,7 +8,7 @@ import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings } from '
 import { benchTable } from './bench-table.js'
 import { bench } from './bench.js'
 import { inspectTable } from './inspect-table.js'
-import { helpText, parseCommandLine, UsageError, type Values } from './options.js'
+import { helpText, hubOptions, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
 
 declare const QWASM_VERSION: string
@@ -25,13 +25,13 @@ async function main(args: string[]): Promise<void> {
 }
 
 async function runInspect(values: Values): Promise<void> {
-  const report = await inspect(modelOf(values), defined({ context: values.context, bandwidth: values.bandwidth }))
+  const report = await inspect(modelOf(values), { ...defined({ context: values.context, bandwidth: values.bandwidth }), ...hubOptions(values) })
   print(values.json ? `${JSON.stringify(report)}\n` : inspectTable(report))
 }
 
 async function runTokenize(values: Values): Promise<void> {
   const prompt = await promptOf(values)
-  const tokenizer = await loadTokenizer(modelOf(values))
+  const tokenizer = await loadTokenizer(modelOf(values), hubOptions(values))
   try {
     const ids = await tokenizer.tokenize(prompt)
     print(values.json ? `${JSON.stringify({ text: prompt, ids })}\n` : `${ids.join(' ')}\n`)
@@ -102,7 +102,7 @@ async function load(values: Values): Promise<Model> {
   const { dtype, kv, threads, variant, context: contextLength } = values
   const options = { dtype, kv, threads, variant, contextLength }
   try {
-    return await loadModel(modelOf(values), { ...(defined(options) as LoadOptions), onProgress: bar.show })
+    return await loadModel(modelOf(values), { ...(defined(options) as LoadOptions), ...hubOptions(values), onProgress: bar.show })
   } finally {
     bar.clear()
   }
@@ -113,7 +113,7 @@ function modelOf(values: Values): string {
   if (values.model !== undefined) return values.model
   const demo = fileURLToPath(new URL('../models/demo', import.meta.url))
   if (existsSync(demo)) return demo
-  throw new UsageError('--model DIR is missing: the folder of a Hugging Face model.')
+  throw new UsageError('--model is missing: a local folder, a hub’s id or a URL.')
 }
 
 async function promptOf(values: Values): Promise<string> {
