@@ -3,13 +3,16 @@ import { makeCaches } from './cache/listing.js'
 import { openOpfs } from './cache/opfs.js'
 import type { WorkerPort } from './connection.js'
 import { QwasmError } from './errors.js'
-import { fileListSpec, isFileList, urlSpec } from './loader/specs.js'
+import { givenSpec } from './loader/given-files.js'
+import { hubOf, hubSpec, isHubId } from './loader/hub.js'
+import { addressSpec, refuseRevision } from './loader/specs.js'
 import { makeApi } from './model.js'
 import { show } from './options.js'
-import type { InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, TokenizerOptions } from './types.js'
+import type { HubOptions, InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, TokenizerOptions } from './types.js'
 import type { SourceSpec } from './worker/protocol.js'
 
 export { QwasmError, type QwasmErrorCode } from './errors.js'
+export { filesFromDrop } from './loader/given-files.js'
 export { LoadController } from './load-controller.js'
 export type * from './types.js'
 
@@ -23,7 +26,7 @@ const api = /* @__PURE__ */ makeApi({
 /** The models that were downloaded and kept in this origin's private file system. */
 export const caches = /* @__PURE__ */ makeCaches(openOpfs)
 
-/** Loads a model from a folder's URL (relative to the page, or absolute) or from its files. */
+/** Loads a model: of a hub by its id, from a URL (relative to the page, or absolute), or from the files or handle of a folder. */
 export function loadModel(source: ModelSource, options?: LoadOptions): Promise<Model> {
   return api.loadModel(source, options)
 }
@@ -38,10 +41,19 @@ export function inspect(source: ModelSource, options?: InspectOptions): Promise<
   return api.inspect(source, options)
 }
 
-function sourceSpec(source: unknown): SourceSpec {
-  if ((typeof source === 'string' && source !== '') || source instanceof URL) return urlSpec(source, location.href)
-  if (isFileList(source)) return fileListSpec(source)
-  throw new QwasmError('invalid_argument', `The model's source must be a folder's URL or its files, not ${show(source)}.`)
+async function sourceSpec(source: unknown, options: HubOptions): Promise<SourceSpec> {
+  const given = await givenSpec(source)
+  if (given) {
+    refuseRevision(options.revision, given)
+    return given
+  }
+  if ((typeof source !== 'string' || source === '') && !(source instanceof URL)) {
+    const expected = "a hub's id, a URL, or the files or handle of a folder"
+    throw new QwasmError('invalid_argument', `The model's source must be ${expected}, not ${show(source)}.`)
+  }
+  const hub = hubOf(options, location.href)
+  if (!isHubId(source)) return addressSpec(source, hub, location.href)
+  return { ...hubSpec(source, hub), otherwise: `To mean a folder beside the page, write './${source}'.` }
 }
 
 function startWorker(workerUrl: string | URL | undefined): WorkerPort {

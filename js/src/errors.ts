@@ -25,11 +25,14 @@ export type QwasmErrorCode =
 /** Every failure of the package except an abort, which is the platform's AbortError. */
 export class QwasmError extends Error {
   readonly code: QwasmErrorCode
+  /** The status of the server's answer, where the code is 'http' and there was one. */
+  readonly status: number | undefined
 
-  constructor(code: QwasmErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: QwasmErrorCode, message: string, options: ErrorOptions & { status?: number | undefined } = {}) {
     super(message, options)
     this.name = 'QwasmError'
     this.code = code
+    this.status = options.status
   }
 }
 
@@ -46,15 +49,16 @@ export function abortError(signal?: AbortSignal): DOMException {
 export interface WireError {
   code: QwasmErrorCode | 'abort'
   message: string
+  status?: number | undefined
 }
 
 export function toWire(error: unknown): WireError {
-  if (error instanceof QwasmError) return { code: error.code, message: error.message }
+  if (error instanceof QwasmError) return { code: error.code, message: error.message, status: error.status }
   if (error instanceof DOMException && error.name === 'AbortError') return { code: 'abort', message: error.message }
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return { code: 'internal', message: `A mistake inside qwasm: ${detail}` }
 }
 
 export function fromWire(wire: WireError): Error {
-  return wire.code === 'abort' ? abortError() : new QwasmError(wire.code, wire.message)
+  return wire.code === 'abort' ? abortError() : new QwasmError(wire.code, wire.message, { status: wire.status })
 }

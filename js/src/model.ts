@@ -1,6 +1,7 @@
 // Model and tokenizer as callers see them: checks of arguments, then calls to the worker that owns the engine.
 import { Connection, type WorkerPort } from './connection.js'
 import { abortError, QwasmError } from './errors.js'
+import { explainFailure } from './loader/specs.js'
 import { checkIds, checkOptions, checkPositions, checkText, chooseThreads, show } from './options.js'
 import { makeStream } from './stream.js'
 import type {
@@ -10,6 +11,7 @@ import type {
   ChatStream,
   GenerateOptions,
   GenerateResult,
+  HubOptions,
   InspectOptions,
   LoadOptions,
   Message,
@@ -27,8 +29,8 @@ export interface Platform {
   hardwareThreads(): number
   startWorker(workerUrl: string | URL | undefined): WorkerPort
   wasmUrl(asked: string | URL | undefined): string
-  /** A source as the worker opens it; throws a QwasmError on what is no source here. */
-  sourceSpec(source: unknown): SourceSpec
+  /** A source as the worker opens it, for the parts to load of it; throws a QwasmError on what is no source here. */
+  sourceSpec(source: unknown, options: LoadOptions, parts: LoadRequest['parts']): Promise<SourceSpec>
 }
 
 class TokenizerProxy implements Tokenizer {
@@ -104,11 +106,12 @@ type AnyOptions = LoadOptions & InspectOptions
 /** Starts a worker and loads `parts` of a model in it; a load that fails or is aborted ends the worker. */
 async function load(platform: Platform, source: unknown, parts: LoadRequest['parts'], options: AnyOptions) {
   if (source === undefined || source === null) {
-    throw new QwasmError('invalid_argument', `The model's source must be a folder's URL, path or files, not ${show(source)}.`)
+    const expected = "a hub's id, a URL, a path or files"
+    throw new QwasmError('invalid_argument', `The model's source must be ${expected}, not ${show(source)}.`)
   }
   const { dtype, kv, contextLength, variant, maxParallel = 4, cache = 'default', integrity, controller, signal } = options
   const request: LoadRequest = {
-    source: platform.sourceSpec(source),
+    source: await platform.sourceSpec(source, options, parts),
     parts,
     wasmUrl: platform.wasmUrl(options.wasmUrl),
     threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
@@ -130,7 +133,7 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
     return { connection, info: await result }
   } catch (error) {
     await connection.close(new QwasmError('disposed', 'The load failed.'))
-    throw error
+    throw explainFailure(error, request.source)
   }
 }
 

@@ -24,6 +24,9 @@ const object = is(plainObject, 'an object')
 const oneOf = (...words: string[]): Check => is((v) => words.includes(v as string), words.map((w) => `'${w}'`).join(' or '))
 
 const SOURCE = {
+  revision: is(isRevision, 'the name of a branch or tag, or a commit'),
+  token: is(isToken, 'a string of visible ASCII characters'),
+  endpoint: url,
   onProgress: callback,
   signal,
   wasmUrl: url,
@@ -82,6 +85,19 @@ const TABLES = {
   },
 } satisfies Record<string, Record<string, Check>>
 
+/** Options whose values no error may show. */
+const SECRET = new Set(['token'])
+
+/** Whether a text can name a state of a repository, and can be a part of URLs and paths. */
+export function isRevision(value: unknown): value is string {
+  if (typeof value !== 'string' || /[\s\0-\x1f~^:?*[\\]/.test(value)) return false
+  return value.split('/').every((part) => !/^\.*$/.test(part))
+}
+
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
+}
+
 /** A value as a sentence shows it: short, and telling strings from numbers. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.length > 60 ? `${value.slice(0, 60)}…` : value}'`
@@ -109,7 +125,8 @@ export function checkOptions<T extends object>(call: keyof typeof TABLES, option
     if (value === undefined) continue
     const expected = check(value)
     if (expected !== undefined) {
-      throw new QwasmError('invalid_argument', `${call}: the option ${name} must be ${expected}, not ${show(value)}.`)
+      const found = SECRET.has(name) ? 'what was given' : show(value)
+      throw new QwasmError('invalid_argument', `${call}: the option ${name} must be ${expected}, not ${found}.`)
     }
     checked[name] = value
   }

@@ -2,8 +2,12 @@
 import type { LoadController } from './load-controller.js'
 import type { Variant } from './variants.js'
 
-/** Where a model lies: a folder's URL, a local folder's path (Node.js), or the folder's files (a file input, drag and drop). */
-export type ModelSource = string | URL | readonly File[] | FileList
+/**
+ * Where a model lies: a hub's id ('Qwen/Qwen3-0.6B'), the URL of a folder or of a file of weights in it, the same as a local path
+ * (Node.js), or the files (a file input, a drop) or the handle of a folder. In browsers 'owner/name' is a hub's id, './owner/name' an
+ * address; under Node.js a local folder of that name goes before the hub.
+ */
+export type ModelSource = string | URL | File | readonly File[] | FileList | FileSystemDirectoryHandle
 
 export type { Variant }
 
@@ -26,7 +30,16 @@ export interface LoadProgress {
   secondsLeft: number | null
 }
 
-interface SourceOptions {
+export interface HubOptions {
+  /** Branch, tag or commit of a model on a hub; default 'main'. */
+  revision?: string
+  /** A key to private and gated models. It is sent to the endpoint and nowhere else. Default under Node.js: HF_TOKEN. */
+  token?: string
+  /** The hub that ids belong to; default https://huggingface.co, under Node.js HF_ENDPOINT where that is set. */
+  endpoint?: string | URL
+}
+
+interface SourceOptions extends HubOptions {
   onProgress?: (progress: LoadProgress) => void
   signal?: AbortSignal
   /** The folder that holds the qwasm-*.mjs and .wasm files, where they do not lie beside the package. */
@@ -115,6 +128,8 @@ export interface InspectOptions extends SourceOptions {
 }
 
 export interface ModelInfo {
+  /** The place it was loaded from, without what follows a URL's '?'. */
+  source: string
   architecture: string
   modelType: string
   parameters: number

@@ -152,7 +152,7 @@ describe('qwasm', () => {
   it('prints help and version', async () => {
     const { stdout, code } = await qwasm(['--help'])
     assert.equal(code, 0)
-    for (const word of ['generate', 'chat', 'tokenize', 'inspect', '--model DIR', '--no-thinking', '--bandwidth'])
+    for (const word of ['generate', 'chat', 'tokenize', 'inspect', '--model MODEL', '--no-thinking', '--bandwidth'])
       assert.ok(stdout.includes(word), word)
     assert.equal((await qwasm(['--version'])).stdout, `${readJson('package.json').version}\n`)
   })

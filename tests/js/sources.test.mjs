@@ -11,7 +11,7 @@ const { UrlFolder } = await importSource('loader/url.ts')
 const { openFolder } = await importSource('loader/node-folder.ts')
 const { FilesSource } = await importSource('loader/files.ts')
 const { loadEngine } = await importSource('loader/load.ts')
-const { fileListSpec, urlSpec } = await importSource('loader/specs.ts')
+const { fileListSpec } = await importSource('loader/given-files.ts')
 
 const SIZE = 300_000
 const data = Uint8Array.from({ length: SIZE }, (_, i) => (i * 2654435761) >>> 24)
@@ -226,36 +226,10 @@ describe('a local folder', () => {
 })
 
 describe('files that were chosen', () => {
-  const file = (path, text) =>
-    Object.defineProperty(new File([text], path.split('/').at(-1)), 'webkitRelativePath', { value: path })
-
   it('give ranges, and tell what is missing', async () => {
     const { files } = fileListSpec([new File([data], 'weights.bin')])
     const source = new FilesSource(files)
     await loadRanges(source)
     assert.equal(await source.read('nothing', 0, 0, receiver), 'missing')
-  })
-
-  it('count by the last part of their path, the nearest first', async () => {
-    const { files } = fileListSpec([
-      file('m/onnx/config.json', 'far'),
-      file('m/config.json', 'near'),
-      file('m/x/y/config.json', 'farther'),
-    ])
-    assert.equal(files.length, 1)
-    assert.equal(await files[0].blob.text(), 'near')
-  })
-
-  it('must be some', () => assert.throws(() => fileListSpec([]), { code: 'invalid_argument' }))
-})
-
-describe('a folder’s URL', () => {
-  it('ends with a slash, whoever writes it', () => {
-    assert.equal(urlSpec('https://a.example/m').url, 'https://a.example/m/')
-    assert.equal(urlSpec('m/n?x=1', 'https://a.example/p/').url, 'https://a.example/p/m/n/?x=1')
-  })
-  it('is no GGUF file, and no nonsense', () => {
-    assert.throws(() => urlSpec('https://a.example/m.gguf'), { code: 'unsupported', message: /m\.gguf/ })
-    assert.throws(() => urlSpec('http://'), { code: 'invalid_argument' })
   })
 })

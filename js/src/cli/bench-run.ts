@@ -1,8 +1,9 @@
 // Measures one combination of dtype, KV cache and module in this process.
 import { createHash } from 'node:crypto'
 import { inspect, loadModel } from '../node.js'
-import type { LoadOptions, Model } from '../types.js'
+import type { HubOptions, LoadOptions, Model } from '../types.js'
 import { peakMemory } from './machine.js'
+import { hubOptions, type Values } from './options.js'
 
 export interface Combination {
   dtype: string
@@ -38,12 +39,14 @@ const LOGITS_AFTER = 32
 export async function measure(
   source: string,
   combination: Combination,
-  { threads, quick }: { threads?: number | undefined; quick?: boolean | undefined }
+  values: Values
 ): Promise<BenchRun> {
+  const { threads, quick } = values
+  const hub = hubOptions(values)
   const plan = quick ? QUICK : FULL
-  const readShare = await shareThatDecodeReads(source)
+  const readShare = await shareThatDecodeReads(source, hub)
   const contextLength = Math.max(...plan.prompts, ...plan.positions) + 256
-  const model = await loadModel(source, { ...combination, threads, contextLength } as LoadOptions)
+  const model = await loadModel(source, { ...combination, ...hub, threads, contextLength } as LoadOptions)
   try {
     await run(model, fixedIds(model, 16, 0), 16) // until V8 has optimized what runs
     const prefill = []
@@ -65,8 +68,8 @@ export async function measure(
 }
 
 /** A token reads all weights but an untied embedding, of which it is one row. */
-async function shareThatDecodeReads(source: string): Promise<number> {
-  const { total, read_per_token: read } = (await inspect(source))['parameters'] as Record<string, number>
+async function shareThatDecodeReads(source: string, hub: HubOptions): Promise<number> {
+  const { total, read_per_token: read } = (await inspect(source, hub))['parameters'] as Record<string, number>
   return read! / total!
 }
 

@@ -6,7 +6,7 @@ import { inspect } from '../node.js'
 import { VARIANTS } from '../variants.js'
 import { measure, type BenchRun, type Combination } from './bench-run.js'
 import { describeMachine, type Machine } from './machine.js'
-import type { Values } from './options.js'
+import { hubOptions, type Values } from './options.js'
 
 export interface BenchReport {
   model: string
@@ -21,7 +21,7 @@ export interface BenchReport {
 const DTYPES = ['exact', 'q8', 'q4']
 
 export async function bench(source: string, values: Values, note: (line: string) => void): Promise<BenchReport> {
-  await inspect(source) // a model that is none is said once
+  await inspect(source, hubOptions(values)) // a model that is none is said once
   const combinations = combine(listed(values.dtype, DTYPES), listed(values.kv, ['auto']), listed(values.variant, [...VARIANTS]))
   const report: BenchReport = { model: source, machine: describeMachine(), runs: [], failed: [], logitsAgree: true }
   for (const combination of combinations) {
@@ -49,6 +49,7 @@ function combine(dtypes: string[], kvs: string[], variants: string[]): Combinati
 /** Measures in another process; gives the sentence of its failure where it fails. */
 async function measureApart(source: string, { dtype, kv, variant }: Combination, values: Values): Promise<BenchRun | string> {
   const options = ['--model', source, '--dtype', dtype, '--kv', kv, '--variant', variant, '--json']
+  for (const [name, value] of Object.entries(hubOptions(values))) options.push(`--${name}`, String(value))
   if (values.threads !== undefined) options.push('--threads', String(values.threads))
   if (values.quick) options.push('--quick')
   const script = fileURLToPath(import.meta.url)

@@ -10,7 +10,7 @@ import { bench } from './bench.js'
 import { cacheTable, removeFromCache } from './cache.js'
 import { inspectTable } from './inspect-table.js'
 import { writeManifest } from './manifest.js'
-import { helpText, parseCommandLine, UsageError, type Values } from './options.js'
+import { helpText, hubOptions, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
 
 declare const QWASM_VERSION: string
@@ -65,8 +65,9 @@ async function runCache(values: Values): Promise<void> {
 }
 
 /** The options of loading that all commands share. */
-function sourceOptions({ cache, integrity }: Values): TokenizerOptions {
-  return defined({ cache, integrity }) as TokenizerOptions
+function sourceOptions(values: Values): TokenizerOptions {
+  const { cache, integrity } = values
+  return { ...(defined({ cache, integrity }) as TokenizerOptions), ...hubOptions(values) }
 }
 
 async function runModel(command: 'generate' | 'chat', values: Values): Promise<void> {
@@ -136,7 +137,7 @@ function modelOf(values: Values): string {
   if (values.model !== undefined) return values.model
   const demo = fileURLToPath(new URL('../models/demo', import.meta.url))
   if (existsSync(demo)) return demo
-  throw new UsageError('--model DIR is missing: the folder of a Hugging Face model.')
+  throw new UsageError('--model is missing: a local folder, a hub’s id or a URL.')
 }
 
 async function promptOf(values: Values): Promise<string> {

@@ -1,5 +1,6 @@
 // The command line: commands, and one table of options from which parsing, help and checks come.
 import { parseArgs } from 'node:util'
+import type { HubOptions } from '../types.js'
 
 export class UsageError extends Error {}
 
@@ -29,7 +30,13 @@ const LOADING: Command[] = [...RUN, 'tokenize', 'inspect']
 const TAKES_FOLDER: Command[] = ['inspect', 'bench', 'manifest']
 
 const OPTIONS = {
-  model: { type: 'string', value: 'DIR', help: 'folder or URL of a Hugging Face model' },
+  model: {
+    type: 'string',
+    value: 'MODEL',
+    help: 'a local folder, a hub’s id such as Qwen/Qwen3-0.6B, or a URL; a file of weights stands for its folder',
+  },
+  revision: { type: 'string', value: 'NAME', help: 'branch, tag or commit of a model on a hub, default main' },
+  endpoint: { type: 'string', value: 'URL', help: 'the hub, default HF_ENDPOINT or https://huggingface.co; a token comes from HF_TOKEN' },
   prompt: {
     type: 'string',
     value: 'TEXT',
@@ -130,6 +137,11 @@ function convert(name: string, value: unknown, command: Command | undefined): un
   const number = Number(value)
   if (value === '' || Number.isNaN(number)) throw new UsageError(`--${name} must be a number, not '${value as string}'.`)
   return number
+}
+
+/** The options that tell where on a hub a model is. */
+export function hubOptions({ revision, endpoint }: Values): HubOptions {
+  return { ...(revision !== undefined && { revision }), ...(endpoint !== undefined && { endpoint }) }
 }
 
 export function helpText(): string {

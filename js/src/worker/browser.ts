@@ -2,7 +2,7 @@
 import { openOpfs } from '../cache/opfs.js'
 import { QwasmError } from '../errors.js'
 import { FilesSource } from '../loader/files.js'
-import { UrlFolder } from '../loader/url.js'
+import { openUrl } from '../loader/open.js'
 import { startHost } from './host.js'
 
 // A message to itself comes after those that wait and costs nothing; a timer would cost milliseconds.
@@ -20,7 +20,7 @@ startHost({
     }),
   openStore: openOpfs,
   openSource: (spec, gate) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url, { gate })
+    if (spec.kind === 'url') return openUrl(spec, gate)
     if (spec.kind === 'files') return new FilesSource(spec.files)
     throw new QwasmError('unsupported', `A browser cannot open the local folder ${spec.path}.`)
   },

@@ -2,6 +2,7 @@
 import { ReasoningSplitter } from '../chat/reasoning.js'
 import { ChatRenderer, opensThinking } from '../chat/template.js'
 import { QwasmError, toWire } from '../errors.js'
+import { sourceName } from '../loader/open.js'
 import type { Core, Engine, Session } from '../runtime/core.js'
 import type { AddedToken, ChatResult, GenerateResult, LoadProgress, ModelInfo, RenderOptions } from '../types.js'
 import { generate, SlicePacer, type Run } from './generate.js'
@@ -122,7 +123,7 @@ class Host {
     const { core, engine, rung, notes } = await loadModel(this.#port, request, control.gate, event)
     const raw = engine.info()
     const chat = new ChatRenderer((raw['chat_templates'] ?? {}) as Record<string, string>, (raw['added_tokens'] ?? []) as AddedToken[])
-    const info = makeModelInfo(raw, rung, chat.names, performance.now() - started)
+    const info = makeModelInfo(raw, rung, chat.names, performance.now() - started, sourceName(request.source))
     info.notes.push(...notes)
     this.#loaded = { core, engine, info, chat }
     return info

@@ -6,6 +6,7 @@ import { canHash } from '../loader/chunk.js'
 import { ModelFiles } from '../loader/chunks.js'
 import type { Gate } from '../loader/gate.js'
 import { loadEngine } from '../loader/load.js'
+import { withWeights } from '../loader/open.js'
 import { openIntegrity } from '../loader/open-integrity.js'
 import { ProgressMeter } from '../loader/progress.js'
 import { SourceChanged, type Source } from '../loader/source.js'
@@ -68,7 +69,7 @@ async function feed(
   gate: Gate,
   { engine, cache, meter }: { engine: Engine; cache: ModelCache | undefined; meter: ProgressMeter }
 ) {
-  const source = await platform.openSource(request.source, gate)
+  const source = withWeights(await platform.openSource(request.source, gate), request.source)
   try {
     const kept = cache?.downloads
     const integrity = await openIntegrity(request.integrity, source, kept, request.cache)
@@ -96,8 +97,8 @@ async function openCache(platform: LoadPlatform, request: LoadRequest, meter: Pr
 
 const isRemote = (source: SourceSpec): source is SourceSpec & { kind: 'url' } => source.kind === 'url'
 
-/** A folder's URL without what may differ from time to time, such as the key of a signed URL. */
-function cacheKey({ url }: SourceSpec & { kind: 'url' }): string {
+/** A source's URL without what may differ from time to time, such as the key of a signed URL. */
+function cacheKey({ url, weights = '' }: SourceSpec & { kind: 'url' }): string {
   const { origin, pathname } = new URL(url)
-  return origin + pathname
+  return origin + pathname + weights
 }

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { openNodeStore } from '../cache/node-store.js'
 import { FilesSource } from '../loader/files.js'
 import { openFolder } from '../loader/node-folder.js'
-import { UrlFolder } from '../loader/url.js'
+import { openUrl } from '../loader/open.js'
 import { startHost } from './host.js'
 
 const port = parentPort!
@@ -15,7 +15,7 @@ startHost({
   pause: () => new Promise((resolve) => setImmediate(resolve)),
   openStore: () => openNodeStore(),
   openSource: (spec, gate) => {
-    if (spec.kind === 'url') return new UrlFolder(spec.url, { gate })
+    if (spec.kind === 'url') return openUrl(spec, gate)
     if (spec.kind === 'files') return new FilesSource(spec.files)
     return openFolder(spec.path)
   },

@@ -13,9 +13,33 @@ import type {
   Variant,
 } from '../types.js'
 
+/** A model on a hub, as people name it. */
+export interface HubModel {
+  id: string
+  revision: string
+  endpoint: string
+}
+
 /** A model's place, in a form that can be sent. */
-export type SourceSpec =
-  { kind: 'url'; url: string } | { kind: 'folder'; path: string } | { kind: 'files'; files: { name: string; blob: Blob }[] }
+export type SourceSpec = (
+  | {
+      kind: 'url'
+      /** Ends with a slash, or with one before its '?'. */
+      url: string
+      /** Goes to the URL's own origin, in a header. */
+      token?: string
+      hub?: HubModel
+      /** Why nothing may be fetched, as an error says it. */
+      offline?: string
+    }
+  | { kind: 'folder'; path: string }
+  | { kind: 'files'; files: { name: string; blob: Blob; lastModified: number }[]; place: string }
+) & {
+  /** A file of weights, or an index of shards, that takes the part of model.safetensors in the folder. */
+  weights?: string
+  /** What the caller may have meant instead: a sentence for errors. */
+  otherwise?: string
+}
 
 export interface LoadRequest {
   source: SourceSpec
