@@ -11,7 +11,6 @@ import type {
   ChatStream,
   GenerateOptions,
   GenerateResult,
-  HubOptions,
   InspectOptions,
   LoadOptions,
   Message,
