@@ -39,7 +39,7 @@ export class ModelFiles {
   readonly #integrity: Integrity | undefined
   readonly #mode: CacheMode
   readonly #states = new Map<string, Promise<FileState | 'missing' | undefined>>()
-  readonly #held = new Map<string, Uint8Array<ArrayBuffer>>()
+  readonly #held = new Map<string, { bytes: Uint8Array<ArrayBuffer>; origin: Origin }>()
   #rooms: Uint8Array<ArrayBuffer>[] = []
 
   constructor({ source, kept, integrity, mode }: ModelFilesOptions) {
@@ -74,9 +74,9 @@ export class ModelFiles {
     const parts: Uint8Array[] = []
     for (const { index, start, end } of pieces({ file, offset, length })) {
       const key = keyOf(file, index)
-      const taker: ChunkTaker = { onBytes: () => {}, take: (_, bytes) => void this.#held.set(key, bytes) }
+      const taker: ChunkTaker = { onBytes: () => {}, take: (_, bytes, origin) => void this.#held.set(key, { bytes, origin }) }
       if (!this.#held.has(key) && (await this.run(file, index, 1, taker)) === 'missing') return 'missing'
-      parts.push(this.#held.get(key)?.subarray(start, end) ?? new Uint8Array(0))
+      parts.push(this.#held.get(key)?.bytes.subarray(start, end) ?? new Uint8Array(0))
     }
     return parts
   }
@@ -141,12 +141,11 @@ export class ModelFiles {
     const kept = this.#mode === 'reload' ? undefined : this.#kept?.state(file)
     if (kept !== undefined && (this.#mode === 'force-cache' || this.#mode === 'only-if-cached')) return kept ?? 'missing'
     if (this.#mode === 'only-if-cached') throw new QwasmError('missing', `${this.place(file)} is not in the cache, and nothing else may be used.`)
-    if (!kept) return undefined
-    return this.#compare(file, kept)
+    return kept === undefined ? undefined : this.#compare(file, kept)
   }
 
   /** Asks the source whether what was kept is still so. */
-  async #compare(file: string, kept: FileState): Promise<FileState | 'missing'> {
+  async #compare(file: string, kept: FileState | null): Promise<FileState | 'missing'> {
     const whole = this.#kept?.committed === true
     let now: FileState | 'missing'
     try {
@@ -155,9 +154,9 @@ export class ModelFiles {
       if (!whole || !(error instanceof QwasmError) || error.code !== 'network') throw error
       const note = 'The source could not be reached; the model comes from the cache as it was kept.'
       if (!this.notes.includes(note)) this.notes.push(note)
-      return kept
+      return kept ?? 'missing'
     }
-    if (now !== 'missing' && !isSame(kept, now)) this.#kept?.begin(file, now)
+    if (now !== 'missing' && !(kept && isSame(kept, now))) this.#kept?.begin(file, now)
     return now
   }
 
@@ -165,7 +164,7 @@ export class ModelFiles {
     const held = this.#held.get(keyOf(file, index))
     if (held) {
       this.#held.delete(keyOf(file, index))
-      take(index, held, 'source')
+      take(index, held.bytes, held.origin)
       return true
     }
     if (!this.#isKept(file, index)) return false

@@ -14,6 +14,8 @@ export interface Loading {
   cache: ModelCache | undefined
   meter: ProgressMeter
   maxParallel: number
+  /** Uses nothing that was kept. */
+  anew: boolean
   /** What arriving bytes mean where they come from the source: over a network, or from a place so near that making them ready is the work. */
   phase: 'download' | 'prepare'
 }
@@ -96,12 +98,12 @@ function pushMissing(engine: Engine, files: ModelFiles, want: Want): void {
 }
 
 async function loadWeights(loading: Loading, names: string[]): Promise<Keep | undefined> {
-  const { engine, files, cache, meter } = loading
+  const { engine, files, cache, meter, anew } = loading
   // Weights that are kept as stored need no preparing: what was downloaded is as good.
   const prepares = cache && !engine.weightsLayout.startsWith('exact')
   const version = prepares ? await files.version(names.filter((name) => name === 'config.json' || name.endsWith('.safetensors'))) : undefined
   const prepared = version === undefined ? undefined : await cache!.openPrepared(engine.weightsLayout, version)
-  if (prepared) {
+  if (prepared && !anew) {
     meter.expect([['prepared weights', engine.weights().length]])
     const restored = await restorePrepared(prepared, () => engine.weights(), (count) => meter.add('verify', 'prepared weights', count))
     if (restored) {

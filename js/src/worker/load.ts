@@ -75,7 +75,8 @@ async function feed(
     const integrity = await openIntegrity(request.integrity, source, kept, request.cache)
     const files = new ModelFiles({ source, kept, integrity, mode: request.cache })
     const phase = isRemote(request.source) ? 'download' : 'prepare'
-    const keep = await loadEngine({ engine, files, cache, meter, maxParallel: request.maxParallel, phase })
+    const { maxParallel } = request
+    const keep = await loadEngine({ engine, files, cache, meter, maxParallel, phase, anew: request.cache === 'reload' })
     return { notes: files.notes, keep }
   } finally {
     await source.close()
