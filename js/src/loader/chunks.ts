@@ -53,6 +53,12 @@ export class ModelFiles {
     return this.#source.place(file)
   }
 
+  /** Why a file is missing, as a sentence's end says it. */
+  whereMissing(file: string): string {
+    const unnamed = this.#integrity && this.#integrity.size(file) === undefined
+    return unnamed ? `the pinned manifest does not name ${file}, so it is not used` : `looked for at ${this.place(file)}`
+  }
+
   /** The chunks of a whole file. */
   async whole(file: string): Promise<Uint8Array[] | 'missing'> {
     const state = await this.state(file)
@@ -185,10 +191,16 @@ export class ModelFiles {
     const begun = known && known !== 'missing' ? known : undefined
     const cut = new Cutter(first, () => this.#room(), taker.onBytes)
     const finished: Promise<void>[] = []
+    let failure: unknown
     const finish = (state: FileState) => {
-      for (const { index, bytes } of cut.complete()) finished.push(this.#finish(file, index, bytes, state, taker))
+      for (const { index, bytes } of cut.complete()) {
+        const proven = this.#finish(file, index, bytes, state, taker)
+        proven.catch((error) => (failure ??= error)) // ends the reading below
+        finished.push(proven)
+      }
     }
     const state = await this.#source.read(file, first * CHUNK_BYTES, count * CHUNK_BYTES, (part) => {
+      if (failure) throw failure as Error
       cut.push(part)
       if (begun) finish(begun) // else its state is known only when it has come
     })

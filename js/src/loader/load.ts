@@ -93,7 +93,7 @@ function pushMissing(engine: Engine, files: ModelFiles, want: Want): void {
     engine.pushMissing(want.id)
   } catch (error) {
     if (!(error instanceof QwasmError) || error.code !== 'missing') throw error
-    throw new QwasmError('missing', `${error.message.replace(/\.$/, '')} (looked for at ${files.place(want.file)}).`)
+    throw new QwasmError('missing', `${error.message.replace(/\.$/, '')} (${files.whereMissing(want.file)}).`)
   }
 }
 
