@@ -2,6 +2,7 @@
 import type { Store, StoredFile, StoreFolder } from './store.js'
 
 const ROOT = 'qwasm'
+const READ_ATTEMPTS = 50
 const OPEN_MS = [50, 200, 500] // a worker that was ended a moment ago may still have its files open
 
 // TypeScript's library of the window lacks what only workers have.
@@ -90,11 +91,15 @@ class OpfsFolder implements StoreFolder {
   }
 
   async readText(name: string): Promise<string> {
-    try {
-      return await (await (await this.#handle.getFileHandle(name)).getFile()).text()
-    } catch (error) {
-      if ((error as Error).name === 'NotFoundError') return ''
-      throw error
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await (await (await this.#handle.getFileHandle(name)).getFile()).text()
+      } catch (error) {
+        const { name: kind } = error as Error
+        if (kind === 'NotFoundError') return ''
+        if (kind !== 'NotReadableError' || attempt === READ_ATTEMPTS) throw error
+        await new Promise((resolve) => setTimeout(resolve, 10)) // it was written to between the two steps of reading
+      }
     }
   }
 
