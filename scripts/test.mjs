@@ -27,6 +27,9 @@ function filesIn(folder, ending) {
 // One test file at a time: the tests use threads themselves, and a machine may have two cores.
 const NODE_TEST = ['--test', '--test-concurrency=1', '--test-reporter=spec']
 
+// What tests load by URL is kept here, not among the user's own models.
+const CACHE = { XDG_CACHE_HOME: join(root, 'build/test-cache') }
+
 const SANITIZERS = {
   ASAN_OPTIONS: 'detect_leaks=1:allocator_may_return_null=1',
   UBSAN_OPTIONS: 'halt_on_error=1:print_stacktrace=1',
@@ -40,7 +43,7 @@ const STAGES = {
     return true
   },
   native: () => succeeds(join(root, 'build/native/tests/core/qwasm_tests'), ['--gtest_brief=1'], SANITIZERS),
-  node: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/js', '.test.mjs')]),
+  node: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/js', '.test.mjs')], CACHE),
   browser: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/browser', '.test.mjs')]),
 }
 

@@ -92,8 +92,10 @@ export type TokenizerOptions = SourceOptions
 export interface CachedModel {
   /** Its name inside the cache. */
   id: string
-  /** Where it came from. */
+  /** The address that it came from. */
   source: string
+  /** Its id, where it came from a hub. */
+  hub: string | null
   /** All that it takes: downloads and prepared weights. */
   bytes: number
   /** Whether its download was finished. */
@@ -115,7 +117,7 @@ export interface CacheUsage {
 export interface ModelCaches {
   /** The last used first. */
   list(): Promise<CachedModel[]>
-  /** Removes a model, by source or id, or all; returns the bytes that this frees. A model that is being loaded stays, with an error. */
+  /** Removes a model, by its address, hub's id or id here, or all; returns the bytes that this frees. A model that is being loaded stays, with an error. */
   remove(source?: string | URL): Promise<number>
   usage(): Promise<CacheUsage>
 }

@@ -279,7 +279,7 @@ describe('the list of kept models', () => {
   it('names them, their bytes, and what is prepared; and what was removed is gone', async () => {
     await load()
     const [model] = await caches.list()
-    assert.equal(model.source, url)
+    assert.deepEqual([model.source, model.hub], [url, null])
     assert.equal(model.complete, true)
     assert.deepEqual(model.prepared, ['q4'])
     assert.ok(Math.abs(model.lastUsed - Date.now()) < 60_000)

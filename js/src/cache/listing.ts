@@ -21,8 +21,8 @@ export function makeCaches(openStore: () => Promise<Store | undefined>): ModelCa
     async remove(source?: string | URL): Promise<number> {
       const store = await openStore()
       let freed = 0
-      for (const { id, source: place, bytes } of await list()) {
-        if (source !== undefined && ![id, place].includes(String(source))) continue
+      for (const { id, source: place, hub, bytes } of await list()) {
+        if (source !== undefined && ![id, place, hub].includes(String(source))) continue
         const release = await store!.lock(id)
         if (!release) throw new QwasmError('wrong_state', `${place} is being loaded or kept by a running model; it can be removed afterwards.`)
         try {
@@ -57,5 +57,5 @@ async function describe(store: Store, name: string): Promise<CachedModel | undef
     if (committed && about?.['layout']) prepared.push(about['layout'].replace(/-.*/, ''))
   }
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-  return { id: name, source, bytes, complete: downloads.committed, prepared: prepared.sort(), lastUsed: downloads.used }
+  return { id: name, source, hub: downloads.about?.['hub'] ?? null, bytes, complete: downloads.committed, prepared: prepared.sort(), lastUsed: downloads.used }
 }

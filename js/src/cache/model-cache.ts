@@ -10,6 +10,14 @@ const STALE_MS = 7 * 24 * 3600 * 1000 // a download that was not finished for a 
 
 declare const QWASM_VERSION: string // the version of package.json, put in by the build
 
+/** Where a model comes from. */
+export interface ModelOrigin {
+  /** Its address, which tells it from others. */
+  source: string
+  /** Its id on a hub. */
+  hub?: string
+}
+
 /** The name of a source's folder. */
 export async function folderName(source: string): Promise<string> {
   return (await sha256(new TextEncoder().encode(source))).slice(0, 32)
@@ -35,15 +43,15 @@ export class ModelCache {
    * Opens the cache of a source, alone; undefined where the store does not work. While another tab or process has it this waits, after
    * calling `waiting`, or without that does not open it.
    */
-  static async open(store: Store, source: string, waiting?: () => void): Promise<ModelCache | undefined> {
+  static async open(store: Store, origin: ModelOrigin, waiting?: () => void): Promise<ModelCache | undefined> {
     let release: (() => void) | undefined
     try {
-      const name = await folderName(source)
+      const name = await folderName(origin.source)
       release = await store.lock(name, waiting)
       if (!release) return undefined
       const folder = await store.folder(name)
       const makeRoom = () => evict(store, (folder) => folder !== name, 0)
-      const cache = new ModelCache(store, folder, name, await Pack.open(folder, DOWNLOADS, { source }, makeRoom), release)
+      const cache = new ModelCache(store, folder, name, await Pack.open(folder, DOWNLOADS, { ...origin }, makeRoom), release)
       cache.downloads.use()
       await evict(store, (folder) => folder !== name, STALE_MS)
       return cache

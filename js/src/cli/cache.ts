@@ -9,10 +9,10 @@ export function removeFromCache(remove: string): Promise<number> {
 
 export function cacheTable(models: readonly CachedModel[]): string {
   if (models.length === 0) return 'The cache is empty.\n'
-  const lines = models.map(({ source, bytes, complete, prepared, lastUsed }) => {
+  const lines = models.map(({ source, hub, bytes, complete, prepared, lastUsed }) => {
     const notes = [complete ? '' : 'not finished', prepared.length > 0 ? `prepared: ${prepared.join(', ')}` : ''].filter(Boolean)
     const used = lastUsed > 0 ? new Date(lastUsed).toISOString().slice(0, 10) : 'never'
-    return `${megabytes(bytes).padStart(10)}  used ${used}  ${source}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
+    return `${megabytes(bytes).padStart(10)}  used ${used}  ${hub ?? source}${notes.length > 0 ? `  (${notes.join('; ')})` : ''}`
   })
   const all = models.reduce((sum, { bytes }) => sum + bytes, 0)
   return `${[...lines, `${megabytes(all).padStart(10)}  in all`].join('\n')}\n`

@@ -1,5 +1,5 @@
 // One load in the worker: opens source and cache, starts the module, feeds the engine; once more where the source changed meanwhile.
-import { ModelCache } from '../cache/model-cache.js'
+import { ModelCache, type ModelOrigin } from '../cache/model-cache.js'
 import type { Store } from '../cache/store.js'
 import { QwasmError } from '../errors.js'
 import { canHash } from '../loader/chunk.js'
@@ -89,7 +89,7 @@ async function openCache(platform: LoadPlatform, request: LoadRequest, meter: Pr
   const store = canHash() ? await platform.openStore() : undefined
   // A tokenizer is small: better fetched twice than waited for until another has loaded the whole model.
   const waiting = parts === 'model' ? () => meter.enter('wait') : undefined
-  const opened = store && (await ModelCache.open(store, cacheKey(source), waiting))
+  const opened = store && (await ModelCache.open(store, originOf(source), waiting))
   if (!opened && cache === 'only-if-cached') {
     throw new QwasmError('missing', 'Nothing but the cache may be used, and there is no cache: this place has no storage for it.')
   }
@@ -99,7 +99,7 @@ async function openCache(platform: LoadPlatform, request: LoadRequest, meter: Pr
 const isRemote = (source: SourceSpec): source is SourceSpec & { kind: 'url' } => source.kind === 'url'
 
 /** A source's URL without what may differ from time to time, such as the key of a signed URL. */
-function cacheKey({ url, weights = '' }: SourceSpec & { kind: 'url' }): string {
+function originOf({ url, weights = '', hub }: SourceSpec & { kind: 'url' }): ModelOrigin {
   const { origin, pathname } = new URL(url)
-  return origin + pathname + weights
+  return { source: origin + pathname + weights, ...(hub && { hub: hub.id }) }
 }
