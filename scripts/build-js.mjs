@@ -1,46 +1,78 @@
-// Builds the JavaScript package: esbuild bundles into dist/, the TypeScript compiler checks and writes dist/types/.
+// Builds the JavaScript package: esbuild bundles into dist/, the TypeScript compiler checks and writes the types.
 import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, posix } from 'node:path'
+import { buildId } from './build-id.mjs'
+import { root } from './tools.mjs'
 
 async function bundle() {
-  const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'))
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const common = {
     absWorkingDir: root,
     bundle: true,
     format: 'esm',
     target: 'es2022',
     outdir: 'dist',
-    define: { QWASM_VERSION: JSON.stringify(version) },
+    define: { QWASM_VERSION: JSON.stringify(version), QWASM_BUILD: JSON.stringify(buildId()) },
     legalComments: 'none',
     logLevel: 'warning',
   }
+  const browser = { ...common, platform: 'browser' }
+  const node = { ...common, platform: 'node', target: 'node20' }
+  await build({ ...browser, entryPoints: { browser: 'js/src/browser.ts', 'worker.browser': 'js/src/worker/browser.ts' } })
+  // A script of the old kind, for pages run it before all else, and so that every browser takes it as a service worker.
+  await build({ ...browser, format: 'iife', entryPoints: { isolation: 'js/src/isolation.ts' } })
   await build({
-    ...common,
-    platform: 'browser',
-    entryPoints: { browser: 'js/src/browser.ts', 'worker.browser': 'js/src/worker/browser.ts' },
+    ...node,
+    entryPoints: { node: 'js/src/node.ts', 'worker.node': 'js/src/worker/node.ts', cli: 'js/src/cli/main.ts' },
   })
   await build({
-    ...common,
-    platform: 'node',
-    target: 'node20',
-    entryPoints: { node: 'js/src/node.ts', 'worker.node': 'js/src/worker/node.ts', cli: 'js/src/cli/main.ts' },
+    ...node,
+    format: 'cjs',
+    entryPoints: { node: 'js/src/node.ts' },
+    outExtension: { '.js': '.cjs' },
+    define: { ...common.define, 'import.meta.url': 'moduleUrl' },
+    banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
   })
 }
 
-function checkTypes() {
+function writeTypes() {
   return new Promise((resolve, reject) => {
-    const tsc = spawn(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', root], { stdio: 'inherit' })
+    const tsc = spawn(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', root], { stdio: 'inherit' })
     tsc.on('error', reject)
     tsc.on('exit', (code) => (code === 0 ? resolve() : reject(new Error('The types do not check.'))))
   })
 }
 
+/** The declarations that `file` leads to, itself among them. */
+async function declarationsFrom(folder, file, found = new Set()) {
+  if (found.has(file)) return found
+  found.add(file)
+  const text = await readFile(join(folder, file), 'utf8')
+  for (const [, path] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.js["']/g)) {
+    await declarationsFrom(folder, posix.join(posix.dirname(file), `${path}.d.ts`), found)
+  }
+  return found
+}
+
+/** Publishes the declarations that users see, twice: as those of an ES module and, in a folder that says so, of a CommonJS one. */
+async function copyTypes() {
+  const from = join(root, 'build/types')
+  const files = await declarationsFrom(from, 'index.d.ts')
+  for (const folder of ['types', 'types/cjs']) {
+    const to = join(root, 'dist', folder)
+    if (folder === 'types') await rm(to, { recursive: true, force: true })
+    for (const file of files) {
+      await mkdir(dirname(join(to, file)), { recursive: true })
+      await copyFile(join(from, file), join(to, file))
+    }
+  }
+  await writeFile(join(root, 'dist/types/cjs/package.json'), '{ "type": "commonjs" }\n')
+}
+
 try {
-  await Promise.all([bundle(), checkTypes()])
+  await Promise.all([bundle(), writeTypes().then(copyTypes)])
 } catch (error) {
   console.error(`build-js: ${error.message}`)
   process.exitCode = 1

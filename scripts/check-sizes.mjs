@@ -24,7 +24,9 @@ for (const name of MODULES) {
 }
 const [pack] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
 check('npm package, unpacked', pack.unpackedSize, PACKAGE_UNPACKED)
-for (const path of ['dist/browser.js', 'dist/node.js', 'dist/cli.js', 'dist/types/index.d.ts', ...MODULES.map(name => `dist/wasm/${name}.wasm`)]) {
+const SCRIPTS = ['browser.js', 'node.js', 'node.cjs', 'worker.browser.js', 'worker.node.js', 'isolation.js', 'cli.js']
+const TYPES = ['types/index.d.ts', 'types/cjs/index.d.ts', 'types/cjs/package.json']
+for (const path of [...SCRIPTS, ...TYPES, ...MODULES.flatMap(name => [`wasm/${name}.mjs`, `wasm/${name}.wasm`])].map(name => `dist/${name}`)) {
   if (pack.files.some(file => file.path === path)) continue
   failures++
   console.log(`npm package: ${path} is missing`)

@@ -45,6 +45,7 @@ const STAGES = {
   native: () => succeeds(join(root, 'build/native/tests/core/qwasm_tests'), ['--gtest_brief=1'], SANITIZERS),
   node: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/js', '.test.mjs')], CACHE),
   browser: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/browser', '.test.mjs')]),
+  package: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/package', '.test.mjs')]),
 }
 
 /** The stages named on the command line, or all. */

@@ -46,7 +46,6 @@ const char* give_text(qw_engine* engine, Status status) {
 
 extern "C" {
 
-const char* qw_version(void) { return QWASM_VERSION; }
 const char* qw_kernels(void) { return qwasm::default_kernels(qwasm::Format::kF32).name; }
 const char* qw_error_message(void) { return last_failure.message().c_str(); }
 int32_t qw_error_code(void) { return static_cast<int32_t>(last_failure.code()); }

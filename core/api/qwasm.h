@@ -30,9 +30,6 @@ typedef enum qw_status {
 typedef struct qw_engine qw_engine;   /* a model, its tokenizer and its threads: loading, then ready */
 typedef struct qw_session qw_session; /* one sequence of tokens: its KV cache, sampler and text decoder */
 
-/* The version of package.json; JavaScript refuses a module of another version. */
-const char* qw_version(void);
-
 /* The name of the kernels this module runs: "relaxed", "simd" or "scalar". */
 const char* qw_kernels(void);
 

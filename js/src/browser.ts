@@ -19,7 +19,7 @@ export type * from './types.js'
 const api = /* @__PURE__ */ makeApi({
   hardwareThreads: () => navigator.hardwareConcurrency || 1,
   startWorker,
-  wasmUrl: (asked) => new URL(asked ?? './wasm/', asked === undefined ? import.meta.url : location.href).href,
+  wasmUrl: (asked) => new URL(asked, location.href).href,
   sourceSpec,
 })
 

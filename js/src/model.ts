@@ -27,7 +27,7 @@ import type { LoadRequest, SourceSpec } from './worker/protocol.js'
 export interface Platform {
   hardwareThreads(): number
   startWorker(workerUrl: string | URL | undefined): WorkerPort
-  wasmUrl(asked: string | URL | undefined): string
+  wasmUrl(asked: string | URL): string
   /** A source as the worker opens it, for the parts to load of it; throws a QwasmError on what is no source here. */
   sourceSpec(source: unknown, options: LoadOptions, parts: LoadRequest['parts']): Promise<SourceSpec>
 }
@@ -112,7 +112,7 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
   const request: LoadRequest = {
     source: await platform.sourceSpec(source, options, parts),
     parts,
-    wasmUrl: platform.wasmUrl(options.wasmUrl),
+    ...(options.wasmUrl !== undefined && { wasmUrl: platform.wasmUrl(options.wasmUrl) }),
     threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
     maxParallel,
     cache,

@@ -16,7 +16,7 @@ export type * from './types.js'
 const api = makeApi({
   hardwareThreads: availableParallelism,
   startWorker,
-  wasmUrl: (asked) => (asked === undefined ? new URL('./wasm/', import.meta.url) : pathOrUrl(asked)).href,
+  wasmUrl: (asked) => pathOrUrl(asked).href,
   sourceSpec: nodeSpec,
 })
 

@@ -1,13 +1,13 @@
 // Loading, rungs, disposing and dying: nothing hangs, nothing is lost, and the process ends when it may.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { loadModel, loadTokenizer, QwasmError } from '../../dist/node.js'
 import { root } from '../support/golden.mjs'
-import { nodeBest, nodeBestSingle, nodeHasRelaxed, nodeVariants } from '../support/variants.mjs'
-import { modulesWith, workerAfter } from './support/broken-parts.mjs'
+import { nodeBest, nodeBestSingle, nodeHasRelaxed, nodeVariants, VARIANTS } from '../support/variants.mjs'
+import { modulesOfBuild, modulesWith, workerAfter } from './support/broken-parts.mjs'
 import { startHostileServer } from './support/hostile-server.mjs'
 import { demo, small } from './support/models.mjs'
 
@@ -235,9 +235,19 @@ describe('death', () => {
     await assert.rejects(loadModel(small, { wasmUrl: '/nowhere/' }), { code: 'environment', message: /nowhere/ })
   })
 
-  it('does not come to a module of another version: it is refused by name', async () => {
-    const wasmUrl = modulesWith("Object.defineProperty(module, '_qw_version', { get: () => module._qw_kernels, set: () => {} })")
-    await assert.rejects(loadModel(small, { wasmUrl }), { code: 'version_mismatch', message: /0\.1\.0.* is (simd|relaxed);/ })
+  it('does not come to a module of another build: its file is refused by name before it runs', async () => {
+    for (const ending of ['mjs', 'wasm']) {
+      await assert.rejects(loadModel(small, { wasmUrl: modulesOfBuild('0dd', ending) }), {
+        code: 'version_mismatch',
+        message: new RegExp(`build 0\\.1\\.0\\+\\w{12}, but \\S+\\.${ending} is of 0\\.1\\.0\\+\\w{9}0dd; an old file may be cached`),
+      })
+    }
+    const files = modulesWith("throw new Error('it ran')")
+    for (const variant of VARIANTS) {
+      const glue = join(files, `qwasm-${variant}.mjs`)
+      writeFileSync(glue, readFileSync(glue, 'utf8').replace(/export \{ build \}.*/, ''))
+    }
+    await assert.rejects(loadModel(small, { wasmUrl: files }), { code: 'version_mismatch', message: /\.mjs is of an unknown one;/ })
   })
 })
 

@@ -11,14 +11,26 @@ function programPath(name, variable, usual) {
   return path
 }
 
+const chromiumPath = () => programPath('Chromium', 'QWASM_CHROMIUM', '/usr/bin/chromium')
+const CHROMIUM_ARGUMENTS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+  '--disable-sync',
+]
+
 /** Chromium through Playwright: a Browser. */
 export function launchChromium() {
-  return chromium.launch({
-    executablePath: programPath('Chromium', 'QWASM_CHROMIUM', '/usr/bin/chromium'),
-    args: [
-      '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
-      '--disable-sync',
-    ],
+  return chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
+}
+
+/** Chromium with an unpacked extension, whose folder is given, and a profile of its own: Playwright's BrowserContext. */
+export function launchChromiumWith({ extension, profile }) {
+  const only = [`--disable-extensions-except=${extension}`, `--load-extension=${extension}`]
+  // Playwright's own way of being headless has no extensions.
+  return chromium.launchPersistentContext(profile, {
+    executablePath: chromiumPath(),
+    headless: false,
+    ignoreDefaultArgs: ['--disable-extensions'],
+    args: [...CHROMIUM_ARGUMENTS, '--headless=new', ...only],
   })
 }
 

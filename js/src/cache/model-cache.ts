@@ -8,7 +8,7 @@ export const PREPARED = 'prepared-' // and the name of the layout: prepared-q4-0
 const HEADER_CHUNKS = 4 // tensor headers, which are needed beside prepared weights, end before
 const STALE_MS = 7 * 24 * 3600 * 1000 // a download that was not finished for a week will not be
 
-declare const QWASM_VERSION: string // the version of package.json, put in by the build
+declare const QWASM_BUILD: string // version and hash of the modules' sources, put in by the build
 
 /** Where a model comes from. */
 export interface ModelOrigin {
@@ -69,12 +69,12 @@ export class ModelCache {
     try {
       const name = PREPARED + layout
       const dtype = name.slice(0, name.lastIndexOf('-') + 1)
-      const about = { layout, version, build: QWASM_VERSION }
+      const about = { layout, version, build: QWASM_BUILD }
       for (const file of await this.#folder.list()) {
         const pack = file.name.replace(/\.\w+$/, '')
         if (!pack.startsWith(dtype)) continue
         const known = readContents(await this.#folder.readText(journalName(pack))).about
-        if (pack !== name || known?.['version'] !== version || known['build'] !== QWASM_VERSION) await Pack.remove(this.#folder, pack)
+        if (pack !== name || known?.['version'] !== version || known['build'] !== QWASM_BUILD) await Pack.remove(this.#folder, pack)
       }
       return (this.#prepared = await Pack.open(this.#folder, name, about, () => this.#makeRoomForPrepared()))
     } catch {

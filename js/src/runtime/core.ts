@@ -54,10 +54,6 @@ export class Core {
     this.#module = module
   }
 
-  get version(): string {
-    return this.string(this.call('_qw_version'))
-  }
-
   newEngine(options: object): Engine {
     const address = this.withText(JSON.stringify(options), (text) => this.call('_qw_engine_new', text))
     return new Engine(this, this.#made(address))

@@ -2,10 +2,9 @@
 import { QwasmError } from '../errors.js'
 import { VARIANTS, type Variant } from '../variants.js'
 import { Core, type CoreModule } from './core.js'
+import { fetchModule, type Compile, type ModuleFiles } from './files.js'
 import { OWN_MEMORY, reserveSharedMemory } from './memory.js'
 import { relaxedSimdProblem } from './probe.js'
-
-declare const QWASM_VERSION: string // the version of package.json, put in by the build
 
 /** Where a model runs, and why there. */
 export interface Rung {
@@ -16,15 +15,11 @@ export interface Rung {
   maximumBytes: number
 }
 
-interface ModuleArguments {
-  wasmMemory?: WebAssembly.Memory
-  poolSize: number
-  print(line: string): void
-  printErr(line: string): void
-  onAbort(what: unknown): void
+/** Where the modules come from. */
+export interface ModulePlace {
+  files(variant: Variant): ModuleFiles
+  compile: Compile
 }
-
-type Factory = (options: ModuleArguments) => Promise<CoreModule>
 
 const START_MS = 30_000 // far beyond a slow start (0.2 s); a worker that a policy forbids never answers
 
@@ -38,7 +33,7 @@ class ThreadsFailed extends Error {}
 
 /** Starts the module of the wanted variant, or of the highest rung that runs here; only that one is fetched. */
 export async function startCore(
-  wasmUrl: string,
+  place: ModulePlace,
   wanted: Variant | undefined,
   threads: number
 ): Promise<{ core: Core; rung: Rung }> {
@@ -59,7 +54,7 @@ export async function startCore(
     const count = usesThreads(variant) ? threads : 1
     const memory = usesThreads(variant) && typeof shared !== 'string' ? shared : OWN_MEMORY
     try {
-      const core = await start(wasmUrl, variant, count, memory.shared)
+      const core = await start(place, variant, count, memory.shared)
       return { core, rung: { variant, threads: count, why: reason(wanted, problems), maximumBytes: memory.maximumBytes } }
     } catch (error) {
       if (!(error instanceof ThreadsFailed)) throw error
@@ -76,29 +71,19 @@ function reason(wanted: Variant | undefined, problems: Set<string>): string {
   return problems.size === 0 ? 'relaxed SIMD and threads are there' : [...problems].join('; ')
 }
 
-async function start(wasmUrl: string, variant: Variant, threads: number, wasmMemory?: WebAssembly.Memory): Promise<Core> {
-  const url = new URL(`qwasm-${variant}.mjs`, wasmUrl.endsWith('/') ? wasmUrl : `${wasmUrl}/`).href
-  let factory: Factory
-  try {
-    factory = ((await import(/* @vite-ignore */ /* webpackIgnore: true */ url)) as { default: Factory }).default
-  } catch (cause) {
-    throw new QwasmError('environment', `The module ${url} could not be loaded: ${(cause as Error).message}`, { cause })
-  }
+async function start(place: ModulePlace, variant: Variant, threads: number, wasmMemory?: WebAssembly.Memory): Promise<Core> {
+  const files = place.files(variant)
+  const create = await fetchModule(files, place.compile)
   let core: Core | undefined
   let said = ''
-  const starting = factory({
+  const starting = create({
     ...(wasmMemory && { wasmMemory }),
     poolSize: threads - 1,
     print: () => {},
     printErr: (line) => void (said = line),
     onAbort: (what) => void core?.die(said || String(what)),
   })
-  const module = await withinTime(starting, url, variant, () => said)
-  core = new Core(module)
-  if (core.version !== QWASM_VERSION) {
-    const message = `The script is qwasm ${QWASM_VERSION}, but ${url} is ${core.version}; an old file may be cached.`
-    throw new QwasmError('version_mismatch', message)
-  }
+  core = new Core(await withinTime(starting, files.glue, variant, () => said))
   return core
 }
 

@@ -24,4 +24,13 @@ startHost({
     if (spec.kind === 'files') return new FilesSource(spec.files)
     throw new QwasmError('unsupported', `A browser cannot open the local folder ${spec.path}.`)
   },
+  compile,
 })
+
+async function compile(url: string): Promise<WebAssembly.Module> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`the server answered ${response.status}`)
+  // Some servers name another type, and streaming accepts no other.
+  const streams = response.headers.get('content-type')?.split(';')[0]?.trim() === 'application/wasm'
+  return streams ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer())
+}

@@ -11,9 +11,11 @@ import { openIntegrity } from '../loader/open-integrity.js'
 import { ProgressMeter } from '../loader/progress.js'
 import { SourceChanged, type Source } from '../loader/source.js'
 import type { Core, Engine } from '../runtime/core.js'
+import type { Compile } from '../runtime/files.js'
 import { weightBudget } from '../runtime/memory.js'
 import { startCore, type Rung } from '../runtime/module.js'
-import type { LoadProgress } from '../types.js'
+import type { LoadProgress, Variant } from '../types.js'
+import { moduleFiles } from './modules.js'
 import type { LoadRequest, SourceSpec } from './protocol.js'
 
 const ATTEMPTS = 3 // a source that changes more often than this while it is read is no model
@@ -22,6 +24,8 @@ export interface LoadPlatform {
   openSource(spec: SourceSpec, gate: Gate): Promise<Source> | Source
   openStore(): Promise<Store | undefined>
   pause(): Promise<void>
+  /** Fetches and compiles a wasm file. */
+  compile: Compile
 }
 
 export interface LoadedEngine {
@@ -43,7 +47,8 @@ export async function loadModel(
   const cache = await openCache(platform, request, meter)
   let kept = false
   try {
-    const { core, rung } = await startCore(request.wasmUrl, request.variant, request.threads)
+    const place = { files: (variant: Variant) => moduleFiles(variant, request.wasmUrl), compile: platform.compile }
+    const { core, rung } = await startCore(place, request.variant, request.threads)
     for (let attempt = 1; ; attempt++) {
       const options = { ...request.core, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
       const engine = core.newEngine(options)

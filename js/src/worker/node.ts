@@ -1,4 +1,5 @@
 // The worker's script under Node.js.
+import { readFile } from 'node:fs/promises'
 import { parentPort } from 'node:worker_threads'
 import { openNodeStore } from '../cache/node-store.js'
 import { FilesSource } from '../loader/files.js'
@@ -19,4 +20,5 @@ startHost({
     if (spec.kind === 'files') return new FilesSource(spec.files)
     return openFolder(spec.path)
   },
+  compile: async (url) => WebAssembly.compile(await readFile(new URL(url))),
 })

@@ -44,7 +44,8 @@ export type SourceSpec = (
 export interface LoadRequest {
   source: SourceSpec
   parts: 'model' | 'tokenizer' | 'headers'
-  wasmUrl: string
+  /** The folder of the modules; absent: they lie beside the worker's script. */
+  wasmUrl?: string
   variant?: Variant
   threads: number
   maxParallel: number

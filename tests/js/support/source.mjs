@@ -11,7 +11,7 @@ export async function importSource(path) {
   const folder = mkdtempSync(join(tmpdir(), 'qwasm-source-'))
   try {
     const outfile = join(folder, 'bundle.mjs')
-    const common = { bundle: true, format: 'esm', platform: 'node', target: 'node20', define: { QWASM_VERSION: '"0"' } }
+    const common = { bundle: true, format: 'esm', platform: 'node', target: 'node20', define: { QWASM_VERSION: '"0"', QWASM_BUILD: '"0"' } }
     await build({ ...common, absWorkingDir: root, entryPoints: [`js/src/${path}`], outfile })
     return await import(pathToFileURL(outfile).href)
   } finally {

@@ -1,0 +1,6 @@
+// Asks the model one question and shows what came of it. The package's dist folder is served as /qwasm/.
+import { loadModel } from '/qwasm/browser.js'
+
+const model = await loadModel('/models/demo/')
+const { content, ids } = await model.chat([{ role: 'user', content: 'What is 47 + 85?' }], { temperature: 0 }).result()
+document.querySelector('output').value = JSON.stringify({ content, ids, ...model.info })
