@@ -125,6 +125,23 @@ describe('in Chromium, under a strict content security policy,', () => {
     })
   }
 
+  it('a page answers on threads even where the server does not know what a .wasm file is', async () => {
+    const site = await startSite({ mounts: { '/': recipe('script') } })
+    let renamed = 0
+    site.server.prependListener('request', (request, response) => {
+      if (!request.url.endsWith('.wasm')) return
+      const { writeHead } = response
+      response.writeHead = (status, headers) => writeHead.call(response, status, { ...headers, 'Content-Type': 'application/octet-stream' })
+      renamed++
+    })
+    try {
+      await onPage(site.url, async (page) => assertAnswersWithThreads(await answerOf(page)))
+      assert.equal(renamed, 1)
+    } finally {
+      await site.close()
+    }
+  })
+
   it('a page that Vite serves while it is written does the same', async () => {
     const { createServer } = await import('vite')
     const { warnings, ...quiet } = await viteLogger()
