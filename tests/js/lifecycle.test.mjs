@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { loadModel, loadTokenizer, QwasmError } from '../../dist/node.js'
 import { root } from '../support/golden.mjs'
+import { startHostileServer } from '../support/hostile-server.mjs'
 import { nodeBest, nodeBestSingle, nodeHasRelaxed, nodeVariants, VARIANTS } from '../support/variants.mjs'
 import { modulesOfBuild, modulesWith, workerAfter } from './support/broken-parts.mjs'
-import { startHostileServer } from './support/hostile-server.mjs'
 import { demo, small } from './support/models.mjs'
 
 const long = { temperature: 0, ignoreEos: true }
@@ -142,7 +142,7 @@ describe('loading', () => {
 
   it('can be aborted at any time', async () => {
     let asked = () => {}
-    const server = await startHostileServer(small, (file, range, count) => {
+    const server = await startHostileServer(small, ({ file, count }) => {
       if (count === 3) asked()
       return file.endsWith('safetensors') ? { status: 200, headers: { 'Content-Length': 1e6 } } : undefined // a body that never comes
     })

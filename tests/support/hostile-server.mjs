@@ -35,6 +35,7 @@ class HostileServer {
   #servers = []
   #waiting = []
   #freeAt = 0
+  #packed = new Map()
 
   constructor(folder, behave, { bandwidth = Infinity, exposed = EXPOSED }) {
     this.#folder = folder
@@ -103,7 +104,7 @@ class HostileServer {
     if (plan.before === 'silence') return
     if (plan.before === 'close') return socket.destroy()
     if (plan.compress) {
-      const body = gzipSync((await readFile(plan.path)).subarray(plan.start, plan.end))
+      const body = await this.#compressed(plan)
       Object.assign(plan.headers, { 'Content-Encoding': 'gzip', 'Content-Length': body.length })
       plan.body = body
     }
@@ -138,13 +139,22 @@ class HostileServer {
   }
 
   async *#parts(plan) {
-    if (plan.body) yield* [plan.body]
-    else if (plan.end > plan.start) {
-      const capped = Math.max(1024, this.bandwidth / 20)
-      const highWaterMark = plan.drip ? 50 : Math.min(PART_BYTES, capped)
-      yield* createReadStream(plan.path, { start: plan.start, end: plan.end - 1, highWaterMark })
+    const { path, start, end, body, extra, drip = 0 } = plan
+    const slow = Math.min(start + drip, end)
+    if (body) yield body
+    else {
+      if (slow > start) yield* createReadStream(path, { start, end: slow - 1, highWaterMark: 50 })
+      const highWaterMark = Math.min(PART_BYTES, Math.max(1024, this.bandwidth / 20))
+      if (end > slow) yield* createReadStream(path, { start: slow, end: end - 1, highWaterMark })
     }
-    if (plan.extra) yield plan.extra
+    if (extra) yield extra
+  }
+
+  /** Compressed once, since that blocks this process, where a client in the same process waits. */
+  async #compressed({ path, start, end }) {
+    const key = `${path} ${start} ${end}`
+    if (!this.#packed.has(key)) this.#packed.set(key, gzipSync((await readFile(path)).subarray(start, end), { level: 1 }))
+    return this.#packed.get(key)
   }
 
   async #write(bytes, response) {

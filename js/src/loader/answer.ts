@@ -46,10 +46,11 @@ export class Answer {
     this.#leaveGate = gate.onPause(() => this.#end('paused'))
   }
 
-  /** Asks a server. An answer that is neither 200, 206, 404, 410 nor 416 is thrown as a QwasmError: Passing where asking again may help. */
+  /** Asks a server. An answer that is neither 200, 206, 404, 410 nor 416 is thrown: as Passing where asking again may help. */
   static async to(url: string, init: RequestInit, gate: Gate, patience: Patience): Promise<Answer> {
     const answer = new Answer(url, gate, patience)
-    const response = await answer.#wait('could not be fetched', () => fetch(url, { ...init, signal: answer.#controller.signal }))
+    const { signal } = answer.#controller
+    const response = await answer.#wait('could not be fetched', () => fetch(url, { ...init, signal }))
     answer.#response = response
     if (response.body) answer.#read = readerOf(response.body as ReadableStream<Uint8Array<ArrayBuffer>>)
     if (![200, 206, 404, 410, 416].includes(response.status)) throw await answer.#refusal()
@@ -58,6 +59,11 @@ export class Answer {
 
   get status(): number {
     return this.#response!.status
+  }
+
+  /** Whether there is no such file. */
+  get missing(): boolean {
+    return this.status === 404 || this.status === 410
   }
 
   /** Whether nothing more can be read. */
@@ -79,7 +85,7 @@ export class Answer {
     return part
   }
 
-  /** The next `count` bytes at least, without taking them; fewer where the body ends, or is cut, which the next reading tells. */
+  /** The next `count` bytes at least, without taking them; fewer where the body ends or is cut, which further reading tells. */
   async peek(count: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = []
     let length = 0
@@ -151,7 +157,8 @@ export class Answer {
       const ended = this.#ended
       this.#end('closed')
       if (ended === 'paused') throw new Paused()
-      const detail = [(cause as Error).message, ((cause as Error).cause as Error | undefined)?.message].filter(Boolean).join(': ')
+      const { message, cause: deeper } = cause as Error & { cause?: Error }
+      const detail = [message, deeper?.message].filter(Boolean).join(': ')
       const why = ended === 'stalled' ? `nothing came for ${stall / 1000} s` : `${failed}: ${detail}`
       throw new Passing('network', `${this.url}: ${why}.`, { cause })
     } finally {
@@ -169,9 +176,11 @@ export class Answer {
     const { status, statusText } = this.#response!
     const said = snippet(await this.peek(300).catch(() => NOTHING))
     this.close()
-    const message = `${this.url}: the server answered ${`${status} ${statusText}`.trim()}${said === '' ? '' : `, with "${said}"`}.`
-    if (status !== 408 && status !== 429 && (status < 500 || status === 501 || status === 505)) return new QwasmError('http', message)
-    return new Passing('http', message, { wait: retryAfter(this.header('Retry-After'), this.#patience.now()) })
+    const answered = `${status} ${statusText}`.trim() + (said === '' ? '' : `, with "${said}"`)
+    const message = `${this.url}: the server answered ${answered}.`
+    const mayPass = status === 408 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
+    if (!mayPass) return new QwasmError('http', message, { status })
+    return new Passing('http', message, { status, wait: retryAfter(this.header('Retry-After'), this.#patience.now()) })
   }
 }
 

@@ -25,8 +25,8 @@ export class FilesSource implements Source {
   async stat(file: string): Promise<FileState | 'missing'> {
     const given = this.#files.get(file)
     if (!given) return 'missing'
-    const { blob, lastModified = blob instanceof File ? blob.lastModified : null } = given
-    return { size: blob.size, etag: null, lastModified: lastModified === null ? null : String(lastModified) }
+    const { blob, lastModified } = given
+    return { size: blob.size, etag: null, lastModified: lastModified === undefined ? null : String(lastModified) }
   }
 
   async read(file: string, offset: number, length: number, write: (part: Uint8Array) => void): Promise<FileState | 'missing'> {

@@ -30,14 +30,16 @@ export const PATIENCE: Patience = {
   random: () => Math.random(),
 }
 
+type PassingOptions = ErrorOptions & { status?: number; wait?: number | undefined }
+
 /** A failure that may pass: asking again is worth it. */
 export class Passing extends QwasmError {
   /** Milliseconds that the server asks to wait. */
   readonly wait: number
 
-  constructor(code: QwasmErrorCode, message: string, options?: ErrorOptions & { wait?: number | undefined }) {
+  constructor(code: QwasmErrorCode, message: string, options: PassingOptions = {}) {
     super(code, message, options)
-    this.wait = options?.wait ?? 0
+    this.wait = options.wait ?? 0
   }
 }
 
@@ -55,7 +57,7 @@ export class Attempts {
     this.#gate = gate
   }
 
-  /** Runs `attempt` until it succeeds, fails for good, or failed `most` times in a row while `progress` gave the same number. */
+  /** Runs `attempt` until it succeeds, fails for good, or failed `most` times in a row without a change of `progress`. */
   async run<T>(attempt: () => Promise<T>, most = this.#patience.attempts, progress: () => number = () => 0): Promise<T> {
     let failures = 0
     for (;;) {
@@ -93,7 +95,7 @@ export class Attempts {
 }
 
 function forGood(error: Passing, more: string): QwasmError {
-  return new QwasmError(error.code, error.message + more, { cause: error })
+  return new QwasmError(error.code, error.message + more, { cause: error, status: error.status })
 }
 
 /** Retry-After as milliseconds from `now` on: it is a count of seconds or a date. */

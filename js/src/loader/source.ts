@@ -19,9 +19,9 @@ export interface Source {
   /** The file's state without its bytes; 'missing' where there is none. `attempts`: how often to try (1 = no second try). */
   stat(file: string, attempts?: number): Promise<FileState | 'missing'>
   /**
-   * Hands the bytes from `offset` on, in order, to `write`: `length` of them, fewer where the file ends early; with length 0 all to the end.
-   * A part is valid only during the call. What was handed over is never handed over again: after a lost connection reading goes on where it
-   * stands. The state is that of the bytes.
+   * Hands the bytes from `offset` on, in order, to `write`: `length` of them, fewer where the file ends early; with length 0 all to the
+   * end. A part is valid only during the call. What was handed over is never handed over again: after a lost connection reading goes on
+   * where it stands. The state is that of the bytes.
    */
   read(file: string, offset: number, length: number, write: (part: Uint8Array) => void): Promise<FileState | 'missing'>
   close(): Promise<void>
@@ -82,8 +82,8 @@ export const BEGINNING_BYTES = 128
 const BRACE = 0x7b
 
 /**
- * What stands at the beginning of a model's file instead of its data, in words; undefined where nothing looks wrong. `bytes` are the first
- * BEGINNING_BYTES at least, or the whole file.
+ * What stands at the beginning of a model's file instead of its data, in words; undefined where nothing looks wrong. `bytes` are the
+ * first BEGINNING_BYTES at least, or the whole file.
  */
 export function foreignContent(file: string, bytes: Uint8Array): string | undefined {
   const beginning = bytes.subarray(0, BEGINNING_BYTES)
@@ -93,17 +93,18 @@ export function foreignContent(file: string, bytes: Uint8Array): string | undefi
   const text = latin1(beginning).replace(/^\xef\xbb\xbf/, '').trimStart()
   const foreign = FOREIGN.find(([mark]) => text.toLowerCase().startsWith(mark.toLowerCase()))
   if (foreign) return foreign[1]
-  return (safetensors ? text.startsWith('{') : /^\{\s*"error"\s*:\s*["{]/.test(text)) ? `a JSON text (${snippet(beginning)})` : undefined
+  const message = safetensors ? text.startsWith('{') : /^\{\s*"error"\s*:\s*["{]/.test(text)
+  return message ? `a JSON text (${snippet(beginning)})` : undefined
 }
 
 /** Throws where a file's beginning is something else than a model's data. */
 export function refuseForeign(place: string, file: string, beginning: Uint8Array, state: FileState): void {
   const foreign = foreignContent(file, beginning)
   if (foreign === undefined) return
-  const answered = [state.status !== undefined && `status ${state.status}`, state.origin && `from ${state.origin}`].filter(Boolean)
-  const how = answered.length > 0 ? ` (${answered.join(', ')})` : ''
-  const message = `${place}${how} holds ${foreign}, not the model's ${file}.`
-  throw new QwasmError(state.status === undefined ? 'invalid_file' : 'http', message)
+  const from = state.origin === undefined ? '' : `, from ${state.origin}`
+  const answered = state.status === undefined ? '' : ` (status ${state.status}${from})`
+  const message = `${place}${answered} holds ${foreign}, not the model's ${file}.`
+  throw new QwasmError(answered === '' ? 'invalid_file' : 'http', message, { status: state.status })
 }
 
 /** The beginning of an unexpected text, on one line. */

@@ -3,7 +3,8 @@ import { QwasmError } from '../errors.js'
 import { Answer } from './answer.js'
 import { Gate } from './gate.js'
 import { Attempts, Passing, PATIENCE, type Patience } from './retry.js'
-import { BEGINNING_BYTES, difference, mergedState, refuseForeign, SourceChanged, type FileState, type Source } from './source.js'
+import { BEGINNING_BYTES, difference, mergedState, refuseForeign, SourceChanged } from './source.js'
+import type { FileState, Source } from './source.js'
 import { WholeBody } from './whole-body.js'
 
 /** Of an answer that does not tell its length, so many bytes are kept back until its end proves it. */
@@ -11,8 +12,8 @@ const KEPT_BACK_BYTES = 16 << 20
 
 export interface UrlOptions {
   /**
-   * Sent with every request. A redirect to another origin takes them along, except Authorization, which browsers and Node.js drop there:
-   * a token belongs into that one.
+   * Sent with every request. A redirect to another origin takes them along, except Authorization, which browsers and Node.js
+   * leave out there: a token belongs into that one.
    */
   headers?: Record<string, string>
   gate?: Gate
@@ -91,8 +92,8 @@ export class UrlFolder implements Source {
   }
 
   /**
-   * Asks for a file, or for a range of it. Not through the HTTP cache: Chromium's keeps one writer for a URL and asked the server for 70 %
-   * of parallel ranges twice, and models have a cache of their own.
+   * Asks for a file, or for a range of it. Not through the HTTP cache: Chromium's keeps one writer for a URL and asked the server
+   * for 70 % of parallel ranges twice, and models have a cache of their own.
    */
   #ask(file: string, range?: string): Promise<Answer> {
     const headers = range === undefined ? this.#headers : { ...this.#headers, Range: range }
@@ -103,14 +104,14 @@ export class UrlFolder implements Source {
     let answer = await this.#ask(file, 'bytes=0-0')
     const range = answer.range()
     const proven = answer.status === 206 ? range?.start === 0 : answer.status === 416 && range?.total === 0
-    if (answer.status !== 404 && answer.status !== 410 && !proven) {
+    if (!answer.missing && !proven) {
       known.whole ??= new WholeBody()
       if (answer.status !== 200) {
         answer.close()
         answer = await this.#ask(file)
       }
     }
-    const state = answer.status === 404 || answer.status === 410 ? 'missing' : await this.#begin(answer, file, known)
+    const state = answer.missing ? 'missing' : await this.#begin(answer, file, known)
     if (answer.status === 206) await answer.skip(2).catch(() => {}) // to its end, so that the connection is used again
     answer.close()
     return state
@@ -152,7 +153,7 @@ export class UrlFolder implements Source {
       const all = reading.position === 0 && reading.end === Infinity
       const range = `bytes=${reading.position}-${reading.end === Infinity ? '' : reading.end - 1}`
       const answer = await this.#ask(reading.file, all ? undefined : range)
-      if (answer.status === 404 || answer.status === 410) outcome = this.#missing(answer, reading)
+      if (answer.missing) outcome = this.#missing(answer, reading)
       else if (answer.status === 200) outcome = await this.#takeWhole(answer, reading, all)
       else if (answer.status === 206) outcome = await this.#takeRange(answer, reading)
       else outcome = this.#takeNothing(answer, reading)
@@ -163,7 +164,7 @@ export class UrlFolder implements Source {
   #missing(answer: Answer, { state, known }: Reading): 'missing' {
     answer.close()
     if (!state && !known.state) return 'missing'
-    throw new QwasmError('http', `${answer.url}: the file was there before, and now the server answers ${answer.status}.`)
+    throw new QwasmError('http', `${answer.url}: the file was there before, and now the server answers ${answer.status}.`, { status: answer.status })
   }
 
   /** A body that begins at 0. Where a range was asked, it and those to come are read from it. */
@@ -234,7 +235,7 @@ export class UrlFolder implements Source {
       this.#note(answer.state(), file, known, reading)
       return this.#pour(answer, reading)
     }
-    if (answer.status === 404 || answer.status === 410) return this.#missing(answer, reading)
+    if (answer.missing) return this.#missing(answer, reading)
     answer.close()
     throw new QwasmError('http', `${answer.url}: the whole file was asked, but the status is ${answer.status}.`)
   }

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root } from '../../support/golden.mjs'
 
-/** The exports of a TypeScript file, by its path under js/src. */
-export async function importSource(path) {
+/** The exports of TypeScript files, by their paths under js/src. */
+export async function importSource(...paths) {
   const folder = mkdtempSync(join(tmpdir(), 'qwasm-source-'))
   try {
     const outfile = join(folder, 'bundle.mjs')
     const common = { bundle: true, format: 'esm', platform: 'node', target: 'node20', define: { QWASM_VERSION: '"0"', QWASM_BUILD: '"0"' } }
-    await build({ ...common, absWorkingDir: root, entryPoints: [`js/src/${path}`], outfile })
+    const contents = paths.map((path) => `export * from './js/src/${path}'`).join('\n')
+    await build({ ...common, stdin: { contents, resolveDir: root }, outfile })
     return await import(pathToFileURL(outfile).href)
   } finally {
     rmSync(folder, { recursive: true })
