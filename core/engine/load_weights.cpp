@@ -20,6 +20,12 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + ")";
 }
 
+// What to do where the weights find no room.
+const char* hint_of(Loader::DType dtype) {
+  if (dtype == Loader::DType::kExact) return "dtype 'q8' or 'q4' takes less";
+  return dtype == Loader::DType::kQ8 ? "dtype 'q4' takes less" : "a smaller model takes less";
+}
+
 // A tensor inside a layer that the forward pass does not read (a bias, an adapter) would change the arithmetic if it were ignored.
 // inv_freq is a constant that old files carry.
 bool changes_arithmetic(const std::string& name) { return name.starts_with("model.layers.") && !name.ends_with(".rotary_emb.inv_freq"); }
@@ -82,7 +88,7 @@ Status Loader::place_weights(const std::vector<const TensorInfo*>& found) {
     weight_bytes_ += found[i]->end - found[i]->begin;
   }
   tensors_ = found;
-  QW_TRY(weights.memory.allocate(total, "weights"));
+  QW_TRY(weights.memory.allocate(total, "weights", hint_of(options_.dtype)));
   for (size_t i = 0; i < slots_.size(); ++i) {
     const WeightSlot& slot = slots_[i];
     uint8_t* place = weights.memory.data() + offsets[i];
