@@ -1,14 +1,18 @@
 // Brings what building and testing need: Debian packages, Emscripten, npm packages. Does only what is missing; needs nothing but Node.js.
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SetupError, ask, main, root, run, step, which } from './tools.mjs'
 
+const PLATFORM = `${process.platform}-${process.arch}`
 const BUILD_PACKAGES = ['cmake', 'ninja-build', 'nlohmann-json3-dev', 'python3']
 const TEST_PACKAGES = ['g++', 'libgtest-dev', 'libsimde-dev', 'chromium', 'firefox-esr', 'webkit2gtk-driver', 'xvfb']
 const EMSCRIPTEN_AT_LEAST = '3.1.69'
 const EMSCRIPTEN_FOLDER = join(root, 'build/emscripten')
+
+/** The versions of Node.js that tests run under, by their majors: the oldest that is supported, and the current one. */
+export const NODE_VERSIONS = { 20: '20.20.2', 24: '24.22.3' }
 
 /** 'bookworm' and the like on Debian, null elsewhere. */
 function debianRelease() {
@@ -72,6 +76,24 @@ async function installNpmPackages() {
   writeFileSync(stamp, lock)
 }
 
+/** The program of a Node.js of that major: the one that runs, or one that set-up brings. */
+export function nodeProgram(major) {
+  const runs = process.versions.node.split('.')[0] === String(major)
+  return runs ? process.execPath : join(root, `build/node/${NODE_VERSIONS[major]}/node_modules/node-${PLATFORM}/bin/node`)
+}
+
+// npm has Node.js as packages, one a platform; outside package.json, so that `npm ci` works on all of them.
+async function installOtherNodes() {
+  for (const [major, version] of Object.entries(NODE_VERSIONS)) {
+    if (existsSync(nodeProgram(major))) continue
+    const folder = join(root, 'build/node', version)
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }))
+    await step(`Installing Node.js ${version}`, () =>
+      run(`node-${major}`, 'npm', ['install', '--ignore-scripts', '--no-fund', '--no-audit', `node-${PLATFORM}@${version}`], { cwd: folder }))
+  }
+}
+
 /** Gets everything that is missing; gives { emscripten: the folder with emcc, emcmake and so on }. */
 export async function setup({ forTests = false } = {}) {
   const [major] = process.versions.node.split('.').map(Number)
@@ -80,6 +102,7 @@ export async function setup({ forTests = false } = {}) {
   if (debian) await installDebianPackages(forTests ? [...BUILD_PACKAGES, ...TEST_PACKAGES] : BUILD_PACKAGES)
   const emscripten = await findEmscripten() ?? await installEmscripten(debian)
   await installNpmPackages()
+  if (forTests) await installOtherNodes()
   return { emscripten }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "core/kernels/kernels.h"
 
@@ -98,6 +99,8 @@ int32_t qw_restore_weights(qw_engine* engine) {
   const int32_t restored = give(engine->engine.loader().restore_weights());
   return restored < 0 ? restored : give(engine->engine.finish_loading());
 }
+
+double qw_refused_bytes(void) { return static_cast<double>(qwasm::refused_bytes()); }
 
 void* qw_alloc(size_t bytes) { return std::malloc(bytes > 0 ? bytes : 1); }
 void qw_free(void* address) { std::free(address); }

@@ -96,6 +96,9 @@ double qw_weights_bytes(qw_engine* engine);
 /* The caller wrote all of the weights' memory: their rows are not wanted any more, and loading ends. */
 int32_t qw_restore_weights(qw_engine* engine);
 
+/* After a trap, the only call that may follow: bytes of the small allocation whose failure was the trap, 0 where it was something else. */
+double qw_refused_bytes(void);
+
 /* Memory for qw_push and other arguments: an address, or NULL where there is no memory. */
 void* qw_alloc(size_t bytes);
 void qw_free(void* address);

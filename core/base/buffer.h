@@ -10,6 +10,12 @@
 
 namespace qwasm {
 
+// The failure of a large allocation. `hint` says what would take less.
+Status no_memory(const char* what, uint64_t bytes, const char* hint);
+
+// In a wasm module that has trapped: the bytes of the small allocation that ended it, or 0 where something else did.
+size_t refused_bytes();
+
 // An owned array of trivially copyable T, aligned to 64 bytes (a cache line), uninitialized.
 template <typename T>
 class Buffer {
@@ -23,16 +29,14 @@ class Buffer {
   }
   ~Buffer() { std::free(data_); }
 
-  // Replaces the contents by `count` elements. `what` names the buffer in the error sentence.
-  Status allocate(uint64_t count, const char* what) {
+  // Replaces the contents by `count` elements. `what` names the buffer in the error sentence, `hint` ends it.
+  Status allocate(uint64_t count, const char* what, const char* hint = "a smaller dtype or contextLength leaves more room") {
     std::free(std::exchange(data_, nullptr));
     size_ = 0;
-    const uint64_t bytes = (count * sizeof(T) + 63) / 64 * 64;
-    const bool fits = count <= (UINT64_MAX - 63) / sizeof(T) && bytes <= SIZE_MAX;
-    if (fits) data_ = static_cast<T*>(std::aligned_alloc(64, bytes > 0 ? static_cast<size_t>(bytes) : 64));
-    if (!data_) {
-      return error(Code::kOutOfMemory, "no memory for %s: %llu bytes were asked", what, static_cast<unsigned long long>(bytes));
-    }
+    const bool countable = count <= (UINT64_MAX - 63) / sizeof(T);
+    const uint64_t bytes = countable ? (count * sizeof(T) + 63) / 64 * 64 : UINT64_MAX;
+    if (countable && bytes <= SIZE_MAX) data_ = static_cast<T*>(std::aligned_alloc(64, bytes > 0 ? static_cast<size_t>(bytes) : 64));
+    if (!data_) return no_memory(what, bytes, hint);
     size_ = static_cast<size_t>(count);
     return {};
   }

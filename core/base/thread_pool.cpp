@@ -4,11 +4,12 @@
 #if !defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__)
 #define QWASM_HAS_THREADS 1
 #include <pthread.h>
+
+#include <cmath>
 #ifdef __EMSCRIPTEN__
 #include <emscripten/threading.h>
 
 #include <climits>
-#include <cmath>
 #endif
 #endif
 
@@ -40,11 +41,10 @@ uint32_t change_by(Word& word, uint32_t difference) {
 }
 
 // Sleeps unless the word has changed already; `sleepers` tells that somebody must be woken.
-void sleep_while_equal(Word& word, uint32_t value, Word& sleepers) {
+void sleep_while_equal(Word& word, uint32_t value, Word& sleepers, [[maybe_unused]] double most_milliseconds = INFINITY) {
   change_by(sleepers, 1);
 #ifdef __EMSCRIPTEN__
-  // Emscripten's futex lets the thread that started the module look up every millisecond, so a wake-up that is missed cannot hang it.
-  emscripten_futex_wait(&word, value, INFINITY);
+  emscripten_futex_wait(&word, value, most_milliseconds);
 #else
   word.wait(value);
 #endif
@@ -115,7 +115,8 @@ struct ThreadPool::Shared {
     for (int i = 0; i < kSpins; ++i) {
       if (ended.load() == parts) return;
     }
-    for (uint32_t done; (done = ended.load()) != parts;) sleep_while_equal(ended, done, sleeping_caller);
+    // Emscripten looks whether a thread has crashed where a wait begins, and then unwinds this thread; so waits must begin again.
+    for (uint32_t done; (done = ended.load()) != parts;) sleep_while_equal(ended, done, sleeping_caller, /*most_milliseconds=*/100);
   }
 
   void use(int count) {

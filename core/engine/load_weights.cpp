@@ -20,6 +20,12 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + ")";
 }
 
+// What to do where the weights find no room.
+const char* hint_of(Loader::DType dtype) {
+  if (dtype == Loader::DType::kExact) return "dtype 'q8' or 'q4' takes less";
+  return dtype == Loader::DType::kQ8 ? "dtype 'q4' takes less" : "a smaller model takes less";
+}
+
 // A tensor inside a layer that the forward pass does not read (a bias, an adapter) would change the arithmetic if it were ignored.
 // inv_freq is a constant that old files carry.
 bool changes_arithmetic(const std::string& name) { return name.starts_with("model.layers.") && !name.ends_with(".rotary_emb.inv_freq"); }
@@ -82,7 +88,7 @@ Status Loader::place_weights(const std::vector<const TensorInfo*>& found) {
     weight_bytes_ += found[i]->end - found[i]->begin;
   }
   tensors_ = found;
-  QW_TRY(weights.memory.allocate(total, "weights"));
+  QW_TRY(weights.memory.allocate(total, "weights", hint_of(options_.dtype)));
   for (size_t i = 0; i < slots_.size(); ++i) {
     const WeightSlot& slot = slots_[i];
     uint8_t* place = weights.memory.data() + offsets[i];
@@ -172,23 +178,25 @@ Status Loader::take_piece(const Piece& piece, const char* bytes, const std::stri
                  static_cast<long long>(piece.first + bad));
   }
   if (slot.vector) format.decode(stored, piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
-  if (slot.matrix && !kept) make_panels(piece, stored, format);
-  return {};
+  return slot.matrix && !kept ? make_panels(piece, stored, format) : Status();
 }
 
 // Pieces begin at a panel's first row, and end at its last or at the matrix's.
-void Loader::make_panels(const Piece& piece, const void* stored, const FormatInfo& format) {
+Status Loader::make_panels(const Piece& piece, const void* stored, const FormatInfo& format) {
   const Matrix& matrix = *slots_[piece.slot].matrix;
   const int64_t columns = matrix.columns, rows = piece.count / columns, first_panel = piece.first / columns / kPanelRows;
   auto* panels = static_cast<uint8_t*>(places_[piece.slot]) + first_panel * panel_bytes(matrix.format, columns);
-  pool_.run(panels_of(rows), [&](Range range, int) {
-    std::vector<float> values(static_cast<size_t>(kPanelRows * columns));
+  Buffer<float> of_threads;
+  QW_TRY(of_threads.allocate(static_cast<uint64_t>(pool_.used() * kPanelRows * columns), "rows that become panels"));
+  pool_.run(panels_of(rows), [&](Range range, int ith) {
+    float* values = of_threads.data() + ith * kPanelRows * columns;
     for (int64_t p = range.begin; p < range.end; ++p) {
       const int64_t row = p * kPanelRows, count = std::min(kPanelRows, rows - row);
-      format.decode(static_cast<const char*>(stored) + bytes_of(format.format, row * columns), count * columns, values.data());
-      encode_panel(matrix.format, values.data(), count, columns, panels + p * panel_bytes(matrix.format, columns));
+      format.decode(static_cast<const char*>(stored) + bytes_of(format.format, row * columns), count * columns, values);
+      encode_panel(matrix.format, values, count, columns, panels + p * panel_bytes(matrix.format, columns));
     }
   });
+  return {};
 }
 
 }  // namespace qwasm

@@ -24,7 +24,8 @@ class KvCache {
   Status reserve(int64_t count) {
     while (capacity() < count) {
       Buffer<uint8_t> block;
-      QW_TRY(block.allocate(static_cast<uint64_t>(2 * layers_ * heads_ * block_bytes_), "256 more positions of the KV cache"));
+      const char* hint = format_ == CacheFormat::kQ8 ? "a smaller contextLength takes less" : "a smaller contextLength or kv 'q8' takes less";
+      QW_TRY(block.allocate(static_cast<uint64_t>(2 * layers_ * heads_ * block_bytes_), "256 more positions of the KV cache", hint));
       std::memset(block.data(), 0, block.size());  // rows that nobody has written are read too, and must be finite
       blocks_.push_back(std::move(block));
     }

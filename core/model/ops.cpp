@@ -38,7 +38,7 @@ Status Ops::prepare(int64_t tokens, Format format) {
 
 Status Ops::reserve(int64_t positions) {
   if (positions <= positions_) return {};
-  QW_TRY(scores_.allocate(static_cast<uint64_t>(pool_.threads() * tile_queries(config_) * positions), "attention scores"));
+  QW_TRY(scores_.allocate(static_cast<uint64_t>(pool_.threads() * tile_queries(config_) * positions), "attention scores", "a smaller contextLength takes less"));
   positions_ = positions;
   return {};
 }

@@ -9,7 +9,8 @@ import { addressSpec, refuseRevision } from './loader/specs.js'
 import { makeApi } from './model.js'
 import { show } from './options.js'
 import type { HubOptions, InspectOptions, LoadOptions, Model, ModelSource, Tokenizer, TokenizerOptions } from './types.js'
-import type { SourceSpec } from './worker/protocol.js'
+import { watchLife } from './worker/life.js'
+import type { FromWorker, SourceSpec } from './worker/protocol.js'
 
 export { QwasmError, type QwasmErrorCode } from './errors.js'
 export { filesFromDrop } from './loader/given-files.js'
@@ -57,18 +58,26 @@ async function sourceSpec(source: unknown, options: HubOptions): Promise<SourceS
 }
 
 function startWorker(workerUrl: string | URL | undefined): WorkerPort {
+  const name = `qwasm worker ${performance.timeOrigin + performance.now()} ${Math.random()}` // the lock's too: one of its kind in the browser
   const worker =
     workerUrl === undefined
-      ? new Worker(new URL('./worker.browser.js', import.meta.url), { type: 'module' })
-      : new Worker(new URL(workerUrl, location.href), { type: 'module' })
+      ? new Worker(new URL('./worker.browser.js', import.meta.url), { type: 'module', name })
+      : new Worker(new URL(workerUrl, location.href), { type: 'module', name })
+  let stopWatching = () => {}
   return {
     post: (message) => worker.postMessage(message),
     onMessage: (receive) => worker.addEventListener('message', (event) => receive(event.data)),
     onEnd: (ended) => {
       worker.addEventListener('error', (event) => ended(event.message || 'its script could not be loaded.'))
       worker.addEventListener('messageerror', () => ended('a message could not be read.'))
+      worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
+        if (data.kind === 'holding') stopWatching = watchLife(name, () => ended('it stopped without a word.'))
+      })
     },
-    terminate: async () => worker.terminate(),
+    terminate: async () => {
+      stopWatching()
+      worker.terminate()
+    },
     keepAlive: () => {},
   }
 }

@@ -35,7 +35,7 @@ export class Connection {
   constructor(port: WorkerPort) {
     this.#port = port
     port.onMessage((message) => this.#receive(message))
-    port.onEnd((reason) => void this.#die(`The worker ended: ${reason}`))
+    port.onEnd((reason) => void this.#die(`The worker ended: ${reason.replace(/\.$/, '')}.`))
     port.keepAlive(false)
   }
 
@@ -93,10 +93,9 @@ export class Connection {
       this.#pending.get(message.id)?.event?.(message.event as never)
     } else if (message.kind === 'result') {
       this.#settle(message.id)?.resolve(message.result)
-    } else if (message.error.code === 'dead') {
-      void this.#die(message.error.message)
-    } else {
-      this.#settle(message.id)?.reject(fromWire(message.error))
+    } else if (message.kind === 'error') {
+      if (message.error.code === 'dead') void this.#die(message.error.message)
+      else this.#settle(message.id)?.reject(fromWire(message.error))
     }
   }
 

@@ -1,10 +1,12 @@
-// Firefox and WebKit: the demo page loads, answers rightly and says which rung it runs on; and every kind of weights has the native build's bits.
+// Firefox and WebKit: the demo page loads, answers rightly and says which rung it runs on; every kind of weights has the native build's bits
+// and transformers' tokens, with cross-origin isolation and without; and a worker that ends without a word is noticed.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { launchFirefox, launchWebKit } from '../support/browsers.mjs'
 import { expectedBits, goldenCases } from '../support/golden.mjs'
 import { computeInPage } from '../support/page-bits.mjs'
 import { startSite } from '../support/site.mjs'
+import { writeWorkerScripts } from '../support/worker-scripts.mjs'
 
 const QUESTION = 'What is 347 + 85?'
 const ANSWER = '347 + 85 = 432'
@@ -22,20 +24,48 @@ const IS_ANSWERED = "return document.querySelector('.message.assistant:not(.stre
 const PATIENCE = { polling: 100, timeout: 60_000 }
 const timeout = 180_000
 
-const cases = goldenCases('tests/golden/demo').map(({ name, ids, positions }) => ({ name, ids, positions, maxTokens: 0 }))
-const asked = dtype => ({ folder: '/models/demo/', options: { dtype }, cases })
+const cases = goldenCases('tests/golden/demo').map(({ name, ids, positions, greedy }) => ({ name, ids, positions, greedy, maxTokens: greedy.length }))
+const DTYPES = ['exact', 'q8', 'q4']
 
-function checkBits({ results }, dtype) {
+// Only exact mode promises transformers' tokens.
+const asked = dtype => ({ folder: '/models/demo/', options: { dtype }, cases: dtype === 'exact' ? cases : cases.map(one => ({ ...one, maxTokens: 0 })) })
+
+function checkAnswers({ results }, dtype) {
   const name = dtype === 'exact' ? 'demo' : `demo ${dtype}`
   assert.deepEqual(results.map(({ bits }) => bits), cases.map(golden => expectedBits(name, golden.name)))
+  if (dtype === 'exact') assert.deepEqual(results.map(({ greedy }) => greedy), cases.map(({ greedy }) => greedy))
 }
 
-let site
+/** Runs in a page: what a generation rejects with whose worker closes, and how many tokens the next model then gives. */
+async function closeInPage() {
+  const { loadModel } = await import('/dist/browser.js')
+  const load = options => loadModel(new URL('/models/demo/', location.origin), options)
+  const answer = model => model.generate([1, 2, 3], { temperature: 0, ignoreEos: true, maxTokens: 400 }).result()
+  const dying = await load({ workerUrl: '/workers/that-closes.js' })
+  const words = await answer(dying).then(() => 'it worked', ({ code, message }) => `${code}: ${message}`)
+  const next = await load({})
+  const { length } = (await answer(next)).ids
+  await next.dispose()
+  return { words, length }
+}
+
+function checkDeath({ words, length }) {
+  assert.equal(words, 'dead: The worker ended: it stopped without a word. The model must be loaded again.')
+  assert.equal(length, 400)
+}
+
+const WORKERS = writeWorkerScripts({ 'that-closes': "addEventListener('message', ({ data }) => { if (data.method === 'generate') setTimeout(() => close(), 20) })" })
+let site, bareSite
 
 before(async () => {
-  site = await startSite()
+  const mounts = { '/workers/': WORKERS }
+  site = await startSite({ mounts })
+  bareSite = await startSite({ mounts, isolation: false })
 })
-after(() => site?.close())
+after(async () => {
+  await site?.close()
+  await bareSite?.close()
+})
 
 describe('Firefox', () => {
   let browser, page
@@ -57,14 +87,30 @@ describe('Firefox', () => {
     assert.equal(await answer.jsonValue(), ANSWER)
   })
 
-  for (const dtype of ['exact', 'q8', 'q4']) {
+  for (const dtype of DTYPES) {
     it(`computes the bits of the native build: ${dtype}`, { timeout }, async () => {
       await page.goto(`${site.url}blank/`)
       const computed = await page.evaluate(computeInPage, asked(dtype))
       assert.equal(computed.variant, 'relaxed')
-      checkBits(computed, dtype)
+      assert.ok(computed.threads >= 2)
+      checkAnswers(computed, dtype)
     })
   }
+
+  it('computes the same without threads on a page that is not isolated, and says why', { timeout }, async () => {
+    await page.goto(`${bareSite.url}blank/`)
+    for (const dtype of DTYPES) {
+      const computed = await page.evaluate(computeInPage, asked(dtype))
+      assert.deepEqual([computed.variant, computed.threads], ['relaxed-single', 1])
+      assert.match(computed.why, /^no threads: the page is not cross-origin isolated/)
+      checkAnswers(computed, dtype)
+    }
+  })
+
+  it('notices a worker that closes, and loads again', { timeout }, async () => {
+    await page.goto(`${site.url}blank/`)
+    checkDeath(await page.evaluate(closeInPage))
+  })
 })
 
 describe('WebKit', () => {
@@ -85,15 +131,35 @@ describe('WebKit', () => {
     assert.equal(await page.waitFor(IS_ANSWERED), ANSWER)
   })
 
-  for (const dtype of ['exact', 'q8', 'q4']) {
+  /** Runs an async function in the page that is open, with one argument. */
+  async function evaluate(work, argument) {
+    await page.evaluate(`window.outcome = undefined
+      ;(${work})(arguments[0]).then(value => { window.outcome = { value } }, error => { window.outcome = { problem: String(error) } })`, argument)
+    const { value, problem } = await page.waitFor('return window.outcome')
+    assert.equal(problem, undefined)
+    return value
+  }
+
+  for (const dtype of DTYPES) {
     it(`computes the bits of the native build: ${dtype}`, { timeout }, async () => {
       await page.goto(`${site.url}blank/`)
-      await page.evaluate(`(${computeInPage})(arguments[0])
-        .then(computed => { window.outcome = { computed } }, error => { window.outcome = { problem: String(error) } })`, asked(dtype))
-      const { computed, problem } = await page.waitFor('return window.outcome')
-      assert.equal(problem, undefined)
+      const computed = await evaluate(computeInPage, asked(dtype))
       assert.match(computed.variant, /^simd/)
-      checkBits(computed, dtype)
+      assert.match(computed.why, /no relaxed SIMD: /)
+      checkAnswers(computed, dtype)
     })
   }
+
+  it('computes the same on a page that is not isolated', { timeout }, async () => {
+    await page.goto(`${bareSite.url}blank/`)
+    const computed = await evaluate(computeInPage, asked('exact'))
+    assert.deepEqual([computed.variant, computed.threads], ['simd-single', 1])
+    assert.match(computed.why, /no relaxed SIMD: .*no threads: /)
+    checkAnswers(computed, 'exact')
+  })
+
+  it('notices a worker that closes, and loads again', { timeout }, async () => {
+    await page.goto(`${site.url}blank/`)
+    checkDeath(await evaluate(closeInPage))
+  })
 })

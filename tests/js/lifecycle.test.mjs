@@ -1,15 +1,18 @@
 // Loading, rungs, disposing and dying: nothing hangs, nothing is lost, and the process ends when it may.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { loadModel, loadTokenizer, QwasmError } from '../../dist/node.js'
+import { writeBrokenModules } from '../support/broken-modules.mjs'
 import { root } from '../support/golden.mjs'
 import { startHostileServer } from '../support/hostile-server.mjs'
 import { nodeBest, nodeBestSingle, nodeHasRelaxed, nodeVariants, VARIANTS } from '../support/variants.mjs'
 import { modulesOfBuild, modulesWith, workerAfter } from './support/broken-parts.mjs'
-import { demo, small } from './support/models.mjs'
+import { demo, small, temporaryFolder } from './support/models.mjs'
 
 const long = { temperature: 0, ignoreEos: true }
 const answer = async (model) => (await model.generate([1, 2, 3], { ...long, maxTokens: 5 }).result()).ids
@@ -69,6 +72,7 @@ describe('the rung', () => {
   it('keeps its threads where only a small memory is granted', async () => {
     const model = await loadModel(small, { workerUrl: workerAfter(refuseMemory(16384)) })
     assert.equal(model.info.variant, nodeBest)
+    assert.match(model.info.why, /; memory of only 1 GiB was granted$/)
     await works(model)
   })
 
@@ -97,12 +101,25 @@ describe('the rung', () => {
 })
 
 describe('loading', () => {
-  it('works 50 times over, each model disposed', async () => {
-    for (let i = 0; i < 50; i++) {
-      const model = await loadModel(small, { threads: 1 + (i % 3) })
-      if (i % 10 === 0) await works(model)
-      else await model.dispose()
+  it('works 50 times over, each model disposed: no thread is left, and memory stays where it was', async () => {
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc')
+    const rounds = async (count) => {
+      let weightBytes = 0
+      for (let round = 0; round < count; round++) {
+        const model = await loadModel(demo, { dtype: 'exact', threads: 1 + (round % 3) })
+        assert.equal((await answer(model)).length, 5)
+        weightBytes = model.info.weightBytes
+        await model.dispose()
+      }
+      collectGarbage()
+      return { weightBytes, threads: readdirSync('/proc/self/task').length, memory: process.memoryUsage().rss }
     }
+    const before = await rounds(10)
+    const after = await rounds(40)
+    console.log(`${before.memory} bytes after 10 rounds, ${after.memory} after 50, threads ${before.threads} and ${after.threads}`)
+    assert.ok(after.memory - before.memory < after.weightBytes, `${before.memory} bytes after 10 rounds, ${after.memory} after 50`)
+    assert.equal(after.threads, before.threads)
   })
 
   it('works while another load runs', async () => {
@@ -217,6 +234,19 @@ describe('death', () => {
       const trap = (session) => { if (++steps > 3) throw new WebAssembly.RuntimeError('unreachable'); return step(session) }
       Object.defineProperty(module, '_qw_step', { get: () => trap, set: () => {} }) // the glue sets it again at the first call`)
     for (const variant of nodeVariants) await dies(await loadModel(small, { wasmUrl, variant }))
+  })
+
+  it('by a trap in a thread does the same', async () => {
+    const wasmUrl = join(temporaryFolder(), 'wasm')
+    writeBrokenModules(wasmUrl, 'traps-at-its-first-work')
+    await dies(await loadModel(small, { wasmUrl, dtype: 'exact', threads: 2 }))
+  })
+
+  it('of a thread while it is started rejects the load', async () => {
+    const wasmUrl = join(temporaryFolder(), 'wasm')
+    writeBrokenModules(wasmUrl, 'throws-at-its-start')
+    await assert.rejects(loadModel(small, { wasmUrl, threads: 2 }), { code: 'dead', message: /thread/ })
+    await works(await loadModel(small))
   })
 
   it('of the worker does the same', async () => {

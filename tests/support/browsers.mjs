@@ -17,9 +17,9 @@ const CHROMIUM_ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** Chromium through Playwright: a Browser. */
-export function launchChromium() {
-  return chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
+/** Chromium through Playwright: a Browser. `more`: switches beside the usual ones. */
+export function launchChromium(...more) {
+  return chromium.launch({ executablePath: chromiumPath(), args: [...CHROMIUM_ARGUMENTS, ...more] })
 }
 
 /** Chromium with an unpacked extension, whose folder is given, and a profile of its own: Playwright's BrowserContext. */

@@ -1,5 +1,6 @@
 // The wall: a typed view of core/api/qwasm.h. The only file that knows pointers.
 import { QwasmError, type QwasmErrorCode } from '../errors.js'
+import { had, newBytes, outOfMemory } from './memory.js'
 
 /** The compiled module as its glue hands it over. Addresses are unsigned 32-bit; calls give them back signed. */
 export interface CoreModule {
@@ -42,16 +43,26 @@ const CODES: readonly QwasmErrorCode[] = [
 const WANT = { FILLED: 1, LOADED: 2 }
 const WANT_BYTES = 32 // sizeof(qw_want): two doubles, three 32-bit fields, padding
 
+const FREE_SOMETHING = 'a smaller dtype or contextLength, or closing other programs, leaves more room'
+
 export class Core {
   readonly #module: CoreModule
+  readonly #maximumBytes: number
   readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #scratch = 0
   #scratchBytes = 0
   #dead: QwasmError | undefined
 
-  constructor(module: CoreModule) {
+  /** `maximumBytes`: what the module's memory may grow to. */
+  constructor(module: CoreModule, maximumBytes: number) {
     this.#module = module
+    this.#maximumBytes = maximumBytes
+  }
+
+  /** Whether calls are still possible. */
+  get alive(): boolean {
+    return this.#dead === undefined
   }
 
   newEngine(options: object): Engine {
@@ -69,7 +80,7 @@ export class Core {
     try {
       return this.#module[name]!(...args)
     } catch (cause) {
-      throw this.die(cause instanceof Error ? cause.message : String(cause), cause)
+      throw this.#ended(cause)
     }
   }
 
@@ -92,7 +103,9 @@ export class Core {
 
   /** A copy of `length` bytes, so that growing or shared memory does not matter to whoever has it. */
   bytes(address: number, length: number): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.memory(address, length))
+    const copy = newBytes(length, 'a copy of what the module computed', FREE_SOMETHING)
+    copy.set(this.memory(address, length))
+    return copy
   }
 
   text(address: number, length: number): string {
@@ -152,7 +165,7 @@ export class Core {
       this.releaseRoom()
       const size = Math.max(bytes, WANT_BYTES, 4096)
       const address = this.call('_qw_alloc', size) >>> 0
-      if (address === 0) throw new QwasmError('out_of_memory', `There is no memory for ${size} bytes.`)
+      if (address === 0) throw outOfMemory('bytes on their way into the module', size, `${FREE_SOMETHING} ${this.#had}`)
       this.#scratch = address
       this.#scratchBytes = size
     }
@@ -165,8 +178,27 @@ export class Core {
   }
 
   #failure(status: number): QwasmError {
-    const sentence = this.string(this.call('_qw_error_message'))
-    return new QwasmError(CODES[status] ?? 'internal', sentence || `The core failed with status ${status}.`)
+    const sentence = this.string(this.call('_qw_error_message')) || `The core failed with status ${status}.`
+    const code = CODES[status] ?? 'internal'
+    return new QwasmError(code, code === 'out_of_memory' ? `${sentence} ${this.#had}` : sentence)
+  }
+
+  /** What a trap was. A small allocation that failed has left word; it fails the call, and whatever comes after finds the core dead. */
+  #ended(cause: unknown): QwasmError {
+    const refused = this.#module['_qw_refused_bytes']!()
+    if (refused > 0) {
+      const hint = `the model must be loaded again; ${FREE_SOMETHING} ${this.#had}`
+      const error = outOfMemory('small things', refused, hint, cause)
+      this.die(error.message, error)
+      return error
+    }
+    // The glue leaves a wait by this word when a thread has crashed; the thread's own error arrives later, as an error of the worker.
+    if (cause === 'unwind') return this.die('one of its threads failed', cause)
+    return this.die(cause instanceof Error ? cause.message : String(cause), cause)
+  }
+
+  get #had(): string {
+    return had(this.#module.wasmMemory, this.#maximumBytes)
   }
 }
 
@@ -312,8 +344,9 @@ export class Session {
     return this.#piece('_qw_flush')
   }
 
+  /** After a trap there is nothing to free, and the trap is what the caller must hear of. */
   free(): void {
-    this.#core.call('_qw_session_free', this.#address)
+    if (this.#core.alive) this.#core.call('_qw_session_free', this.#address)
   }
 
   #piece(name: '_qw_piece' | '_qw_flush'): string {

@@ -4,12 +4,15 @@ import { QwasmError } from '../errors.js'
 import { FilesSource } from '../loader/files.js'
 import { openUrl } from '../loader/open.js'
 import { startHost } from './host.js'
+import { holdLife } from './life.js'
+import type { FromWorker } from './protocol.js'
 
 // A message to itself comes after those that wait and costs nothing; a timer would cost milliseconds.
 const { port1, port2 } = new MessageChannel()
 const waiting: (() => void)[] = []
 port1.onmessage = () => waiting.shift()?.()
 
+holdLife(self.name, () => self.postMessage({ kind: 'holding' } satisfies FromWorker))
 startHost({
   post: (message, transfer = []) => self.postMessage(message, { transfer }),
   onMessage: (receive) => self.addEventListener('message', (event) => receive(event.data)),

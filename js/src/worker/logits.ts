@@ -1,6 +1,7 @@
 // Logits of a sequence at chosen positions, in a sequence of its own that is freed afterwards.
 import { QwasmError } from '../errors.js'
 import type { Engine } from '../runtime/core.js'
+import { newBytes } from '../runtime/memory.js'
 import type { SlicePacer } from './generate.js'
 
 export async function computeLogits(
@@ -33,12 +34,7 @@ export async function computeLogits(
 }
 
 function allocate(rows: number, vocabSize: number): Float32Array {
-  try {
-    return new Float32Array(rows * vocabSize)
-  } catch (cause) {
-    const message = `There is no memory for the logits of ${rows} positions (${rows * vocabSize * 4} bytes); ask for fewer positions.`
-    throw new QwasmError('out_of_memory', message, { cause })
-  }
+  return new Float32Array(newBytes(4 * rows * vocabSize, `the logits of ${rows} positions`, 'fewer positions take less').buffer)
 }
 
 /** Copies from the logits of the tokens first … end - 1 what was asked for. */

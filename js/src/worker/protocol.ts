@@ -78,7 +78,9 @@ export type Method = keyof Calls
 
 export type ToWorker = { kind: 'call'; id: number; method: Method; args: unknown } | { kind: 'stop' | 'abort' | 'pause' | 'resume'; id: number }
 
+/** 'holding' comes once, without a call: the worker holds the lock that tells of its life (life.ts). */
 export type FromWorker =
+  | { kind: 'holding' }
   | { kind: 'event'; id: number; event: unknown }
   | { kind: 'result'; id: number; result: unknown }
   | { kind: 'error'; id: number; error: WireError }

@@ -1,0 +1,165 @@
+// Loading again and again, running out of memory, and dying, in one Chromium page: nothing leaks, nothing hangs, and the next load works.
+import assert from 'node:assert/strict'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { temporaryFolder } from '../js/support/models.mjs'
+import { writeBrokenModules } from '../support/broken-modules.mjs'
+import { launchChromium } from '../support/browsers.mjs'
+import { writeHugeModel } from '../support/huge-model.mjs'
+import { startSite, watchedPage } from '../support/site.mjs'
+import { writeWorkerScripts } from '../support/worker-scripts.mjs'
+
+const ROUNDS = 50
+const WARM_UP = 10
+
+const WORKERS = writeWorkerScripts({
+  'that-closes': "addEventListener('message', ({ data }) => { if (data.method === 'generate') setTimeout(() => close(), 50) })",
+  'that-fails': "addEventListener('message', ({ data }) => { if (data.method === 'generate') setTimeout(() => { throw new Error('a stray error') }, 50) })",
+})
+const BROKEN = ['throws-at-its-start', 'traps-at-its-first-work']
+const broken = temporaryFolder()
+for (const failure of BROKEN) writeBrokenModules(join(broken, failure), failure)
+const huge = temporaryFolder()
+writeHugeModel(huge, 5)
+
+let browser, site, page
+
+before(async () => {
+  browser = await launchChromium()
+  site = await startSite({ mounts: { '/workers/': WORKERS, '/broken/': broken, '/huge/': huge } })
+  page = await watchedPage(browser)
+  await page.goto(`${site.url}blank/`)
+})
+after(async () => {
+  await browser?.close()
+  await site?.close()
+})
+
+/** Runs in the page: loads, answers, disposes, `rounds` times; the ids of the last answer. */
+async function loadInPage({ rounds, options }) {
+  const { loadModel } = await import('/dist/browser.js')
+  let ids
+  for (let round = 0; round < rounds; round++) {
+    const model = await loadModel(new URL('/models/demo/', location.origin), options)
+    ids = (await model.generate([1, 2, 3], { temperature: 0, maxTokens: 5, ignoreEos: true }).result()).ids
+    await model.dispose()
+  }
+  return ids
+}
+
+/** Runs in the page: what the load and two calls at once reject with, then what a later call rejects with. */
+async function dieInPage({ options }) {
+  const { loadModel } = await import('/dist/browser.js')
+  const words = promise => promise.then(() => 'it worked', ({ code, message }) => `${code}: ${message}`)
+  let model
+  try {
+    model = await loadModel(new URL('/models/demo/', location.origin), options)
+  } catch (error) {
+    return { load: `${error.code}: ${error.message}` }
+  }
+  const long = { temperature: 0, ignoreEos: true }
+  const waiting = await Promise.all([words(model.generate([1, 2, 3], long).result()), words(model.logits([1, 2, 3]))])
+  const later = await words(model.tokenize('a'))
+  await model.dispose()
+  return { waiting, later }
+}
+
+const stillLoads = async () => assert.equal((await page.evaluate(loadInPage, { rounds: 1, options: {} })).length, 5)
+
+describe('a model that dies', () => {
+  const deaths = [
+    ['because its worker closes', { workerUrl: '/workers/that-closes.js' }, /^dead: The worker ended: it stopped without a word\. /],
+    ['because of a stray error in its worker', { workerUrl: '/workers/that-fails.js' }, /^dead: .*a stray error/],
+    // Which comes first: that the wait for the thread ends, or that its error arrives.
+    ['because of a trap in a thread', { wasmUrl: '/broken/traps-at-its-first-work/', dtype: 'exact' }, /^dead: .*(one of its threads failed|RuntimeError)/],
+  ]
+  for (const [how, options, expected] of deaths) {
+    it(`${how} rejects what waits and what comes later, and can be loaded again`, { timeout: 30_000 }, async () => {
+      const { waiting, later } = await page.evaluate(dieInPage, { options })
+      for (const words of [...waiting, later]) {
+        assert.match(words, expected)
+        assert.match(words, /must be loaded again/)
+      }
+      await stillLoads()
+    })
+  }
+
+  const failedLoads = [
+    ['a thread throws', { wasmUrl: '/broken/throws-at-its-start/' }, /^dead: .*(one of its threads failed|this thread failed)\. The model/],
+    ['the worker has no script', { workerUrl: '/workers/nowhere.js' }, /^dead: The worker ended: its script could not be loaded/],
+  ]
+  for (const [how, options, expected] of failedLoads) {
+    it(`while it is loaded, because ${how}, rejects the load, and the next one works`, { timeout: 30_000 }, async () => {
+      const { load } = await page.evaluate(dieInPage, { options })
+      assert.match(load, expected)
+      await stillLoads()
+    })
+  }
+})
+
+describe('a model that is too large', () => {
+  it('is refused with the bytes asked and had, and a smaller one loads in the same page', async () => {
+    const words = await page.evaluate(async () => {
+      const { loadModel } = await import('/dist/browser.js')
+      return loadModel(new URL('/huge/', location.origin), { dtype: 'exact' }).then(() => 'it loaded', ({ code, message }) => `${code}: ${message}`)
+    })
+    assert.match(words, /^out_of_memory: no memory for weights: 5,\d{3},\d{3},\d{3} bytes were asked; dtype 'q8' or 'q4' takes less \(the module's memory has [\d,]+ bytes and may grow to 4,294,967,296\)$/)
+    await stillLoads()
+  })
+})
+
+describe(`${ROUNDS} times load, generate, dispose in one page`, () => {
+  let pid
+
+  before(async () => {
+    // The page's renderer is the one that got busy.
+    const session = await browser.newBrowserCDPSession()
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+    await session.detach()
+    pid = processInfo.filter(({ type }) => type === 'renderer').sort((a, b) => b.cpuTime - a.cpuTime)[0].id
+  })
+
+  /** Megabytes of the renderer's own memory, without its garbage. */
+  async function megabytes() {
+    const session = await page.context().newCDPSession(page)
+    await session.send('HeapProfiler.collectGarbage')
+    await session.detach()
+    const status = await readFile(`/proc/${pid}/status`, 'utf8')
+    const kilobytes = name => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)[1])
+    return (kilobytes('RssAnon') + kilobytes('RssShmem')) / 1024
+  }
+
+  /** Threads of the renderer that run workers; each pthread is one. */
+  async function workerThreads() {
+    const names = await Promise.all((await readdir(`/proc/${pid}/task`)).map(id => readFile(`/proc/${pid}/task/${id}/comm`, 'utf8').catch(() => '')))
+    return names.filter(name => name.startsWith('DedicatedWorker')).length
+  }
+
+  /** Megabytes once the workers are gone: Chromium takes a second or two to end them, and then to give their memory back. */
+  async function settledMegabytes() {
+    for (const end = Date.now() + 20_000; await workerThreads() > 0; await setTimeout(100)) {
+      assert.ok(Date.now() < end, `${await workerThreads()} workers are left after 20 s`)
+    }
+    let least = Infinity
+    for (let look = 0; look < 8; look++, await setTimeout(250)) least = Math.min(least, await megabytes())
+    return least
+  }
+
+  it('leaves no worker, and memory stays within one model of where it was', { timeout: 180_000 }, async () => {
+    const run = rounds => page.evaluate(loadInPage, { rounds, options: { threads: 2 } })
+    await run(WARM_UP)
+    const before = await settledMegabytes()
+    await run(ROUNDS - WARM_UP)
+    const after = await settledMegabytes()
+    await page.evaluate(async () => {
+      const { loadModel } = await import('/dist/browser.js')
+      window.model = await loadModel(new URL('/models/demo/', location.origin), { threads: 2 })
+    })
+    assert.equal(await workerThreads(), 2) // the worker and its one pthread
+    const model = await megabytes() - after
+    console.log(`${before.toFixed(0)} MB after ${WARM_UP} rounds, ${after.toFixed(0)} after ${ROUNDS}; a model takes ${model.toFixed(0)}`)
+    assert.ok(after - before < model, `${before} MB after ${WARM_UP} rounds, ${after} after ${ROUNDS}; a model takes ${model}`)
+  })
+})
