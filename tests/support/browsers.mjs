@@ -1,6 +1,6 @@
 // Starts real browsers for tests and ends every process that was started.
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
@@ -20,6 +20,23 @@ const CHROMIUM_ARGUMENTS = [
 /** Chromium through Playwright: a Browser. `more`: switches beside the usual ones. */
 export function launchChromium(...more) {
   return chromium.launch({ executablePath: chromiumPath(), args: [...CHROMIUM_ARGUMENTS, ...more] })
+}
+
+/** Chromium with a profile of its own, which stays: Playwright's BrowserContext. */
+export function launchChromiumOn(profile) {
+  return chromium.launchPersistentContext(profile, { executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
+}
+
+/** Kills every process of the Chromium that runs on a profile, at once. */
+export async function killChromiumOf(profile) {
+  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      if (command.includes(`--user-data-dir=${profile}`)) process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // it ended by itself meanwhile
+    }
+  }
 }
 
 /** Chromium with an unpacked extension, whose folder is given, and a profile of its own: Playwright's BrowserContext. */
