@@ -61,7 +61,7 @@ const cuts = {
   'cut chunks': ['every chunked body ends without its last chunk', ['right', 'network'], chunked(stopped('close'))],
   'cut chunks once': ['one chunked body of each file ends without its last chunk', 'right', once(chunked(stopped('close')))],
   'cut unseen once': ['one body of each file has no length, and ends early as if it were complete', 'right', once(unframed(stopped('end')))],
-  'cut unseen': ['bodies have no length, and end early as if they were complete', ['right', 'network'], unframed(stopped('end'))],
+  'cut unseen': ['bodies have no length, and end early as if they were complete', ['right', 'network', 'invalid_file'], unframed(stopped('end'))],
   'cut at once': ['every connection is lost right after the headers', 'network', found(stoppedAtOnce('close'))],
   'closed': ['every connection is closed before an answer', 'network', (ask, plan) => void (plan.before = 'close')],
   'closed once': ['one connection of each file is closed before an answer', 'right', once((ask, plan) => void (plan.before = 'close'))],
@@ -118,7 +118,7 @@ const ranges = {
   'hidden': ['206 without Content-Range', 'right', ranged(headers(() => ({ 'Content-Range': null })))],
   'no total': ['206 with an asterisk for the total', 'right', ranged(headers(plan => toldRange(plan, '*')))],
   'total too small': ['206 with a total that lies before the range', 'right', ranged(headers(plan => toldRange(plan, plan.end - 1)))],
-  'total changes': ['each 206 tells another total', 'http', ranged(headers((plan, ask) => toldRange(plan, plan.size + ask.nth)))],
+  'total changes': ['each 206 tells another total', ['http', 'invalid_file'], ranged(headers((plan, ask) => toldRange(plan, plan.size + ask.nth)))],
   'nonsense': ['206 with a Content-Range that cannot be read', 'right', ranged(headers(() => ({ 'Content-Range': 'bytes 9-1/x' })))],
   'multipart': ['206 as multipart/byteranges', 'right', ranged((ask, plan) => {
     const { 'Content-Range': told } = plan.headers
@@ -147,7 +147,7 @@ const lengths = {
     plan.headers['Content-Length'] += 1000
     stopped('close', 1)(ask, plan)
   })],
-  'length too small': ['Content-Length is smaller than the body', ['network', 'http'], found((ask, plan) => {
+  'length too small': ['Content-Length is smaller than the body', ['network', 'http', 'invalid_file'], found((ask, plan) => {
     plan.headers['Content-Length'] >>= 1
   })],
   'trailing bytes': ['whole files come in chunks, with 100 bytes behind their end', 'http', found((ask, plan) => {
@@ -218,12 +218,12 @@ const states = {
 }
 
 const lies = {
-  'flipped': ['a byte of the weights is flipped', 'invalid_file', weights((ask, plan) => void (plan.flip = Math.floor(plan.size / 2))), 'integrity'],
-  'shifted unsaid': ['ranges of the weights begin 8 bytes later than Content-Range tells', 'invalid_file', weights(ranged((ask, plan) => {
+  'flipped': ['a byte of the weights is flipped', 'integrity', weights((ask, plan) => void (plan.flip = Math.floor(plan.size / 2))), 'integrity'],
+  'shifted unsaid': ['ranges of the weights begin 8 bytes later than Content-Range tells', 'integrity', weights(ranged((ask, plan) => {
     if (plan.start > 0 && plan.end + 8 <= plan.size) shift(plan, 8)
   })), 'integrity'],
-  'same ETag': ['the weights change in mid-download, and the ETag does not', 'invalid_file', weights((ask, plan) => {
-    if (ask.nth > 3) plan.flip = plan.start + 5
+  'same ETag': ['the weights change in mid-download, and the ETag does not', 'integrity', weights((ask, plan) => {
+    if (ask.nth > 1) plan.flip = plan.start + 5
   }), 'integrity'],
 }
 
