@@ -6,6 +6,8 @@ import type { Gate } from './gate.js'
 export interface Patience {
   /** Attempts in a row that bring no byte. */
   attempts: number
+  /** The same while a server has never answered: an address that is wrong need not be tried for long. */
+  attemptsAtFirst: number
   /** The pause after the first failure; each further one doubles it. */
   firstPause: number
   longestPause: number
@@ -21,6 +23,7 @@ export interface Patience {
 
 export const PATIENCE: Patience = {
   attempts: 6,
+  attemptsAtFirst: 3,
   firstPause: 500,
   longestPause: 8000,
   longestWait: 60_000,
@@ -51,6 +54,7 @@ export class Attempts {
   readonly #patience: Patience
   readonly #gate: Gate
   #quietUntil = 0
+  #answered = false
 
   constructor(patience: Patience, gate: Gate) {
     this.#patience = patience
@@ -58,18 +62,22 @@ export class Attempts {
   }
 
   /** Runs `attempt` until it succeeds, fails for good, or failed `most` times in a row without a change of `progress`. */
-  async run<T>(attempt: () => Promise<T>, most = this.#patience.attempts, progress: () => number = () => 0): Promise<T> {
+  async run<T>(attempt: () => Promise<T>, most?: number, progress: () => number = () => 0): Promise<T> {
     let failures = 0
     for (;;) {
       await this.#passage()
       const before = progress()
       try {
-        return await attempt()
+        const result = await attempt()
+        this.#answered = true
+        return result
       } catch (error) {
         if (error instanceof Paused) continue
         if (!(error instanceof Passing)) throw error
+        this.#answered ||= error.code === 'http' || progress() !== before
         failures = progress() === before ? failures + 1 : 1
-        if (failures >= most) throw forGood(error, failures === 1 ? '' : ` It was tried ${failures} times.`)
+        const { attempts, attemptsAtFirst } = this.#patience
+        if (failures >= (most ?? (this.#answered ? attempts : attemptsAtFirst))) throw forGood(error, failures === 1 ? '' : ` It was tried ${failures} times.`)
         await this.#pause(failures, error)
       }
     }
