@@ -106,7 +106,7 @@ class Loader {
   Format format_of(const WeightSlot& slot, const TensorInfo& tensor) const;
   Status take_rows(const Pending& pending, std::span<const char> bytes);
   Status take_piece(const Piece& piece, const char* bytes, const std::string& file);
-  Status make_panels(const Piece& piece, const void* stored, const FormatInfo& format);
+  Status take_matrix_rows(const Piece& piece, const char* bytes, const FormatInfo& format, int64_t* bad);
 
   Options options_;
   ThreadPool& pool_;

@@ -1,5 +1,6 @@
 // The weights' part of loading: from the tensor table to memory, by runs of whole rows.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -161,41 +162,51 @@ Status Loader::take_rows(const Pending& pending, std::span<const char> bytes) {
   return {};
 }
 
-// Files do not promise alignment: what is kept as stored is copied to its place and looked at there, the rest in an aligned copy.
+// Files do not promise alignment, so bytes are copied before they are looked at: rows that are kept as stored to their place, others to scratch.
 Status Loader::take_piece(const Piece& piece, const char* bytes, const std::string& file) {
   const WeightSlot& slot = slots_[piece.slot];
-  const TensorInfo& tensor = *tensors_[piece.slot];
-  const FormatInfo& format = *tensor.format;
-  const auto size = static_cast<size_t>(bytes_of(format.format, piece.count));
-  const bool kept = slot.matrix && !is_panel(slot.matrix->format);
-  Buffer<uint8_t> aligned;
-  if (!kept) QW_TRY(aligned.allocate(size, "rows that arrived"));
-  void* stored = kept ? static_cast<char*>(places_[piece.slot]) + bytes_of(format.format, piece.first) : static_cast<void*>(aligned.data());
-  std::memcpy(stored, bytes, size);
-  const int64_t bad = format.find_not_finite(stored, piece.count);
-  if (bad >= 0) {
-    return error(Code::kNotFinite, "%s: tensor %s: element %lld is NaN or infinite", file.c_str(), slot.name.c_str(),
-                 static_cast<long long>(piece.first + bad));
+  const FormatInfo& format = *tensors_[piece.slot]->format;
+  int64_t bad = -1;
+  if (slot.matrix) {
+    QW_TRY(take_matrix_rows(piece, bytes, format, &bad));
+  } else {
+    Buffer<uint8_t> aligned;
+    QW_TRY(aligned.allocate(static_cast<uint64_t>(bytes_of(format.format, piece.count)), "values that arrived"));
+    std::memcpy(aligned.data(), bytes, aligned.size());
+    bad = format.find_not_finite(aligned.data(), piece.count);
+    if (bad < 0) format.decode(aligned.data(), piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
   }
-  if (slot.vector) format.decode(stored, piece.count, static_cast<float*>(places_[piece.slot]) + piece.first);
-  return slot.matrix && !kept ? make_panels(piece, stored, format) : Status();
+  if (bad < 0) return {};
+  return error(Code::kNotFinite, "%s: tensor %s: element %lld is NaN or infinite", file.c_str(), slot.name.c_str(),
+               static_cast<long long>(piece.first + bad));
 }
 
-// Pieces begin at a panel's first row, and end at its last or at the matrix's.
-Status Loader::make_panels(const Piece& piece, const void* stored, const FormatInfo& format) {
+// On all threads, as many rows at a time as make a panel; pieces begin at a panel's first row, and end at its last or at the matrix's.
+// *bad: the first element that is not finite, or -1.
+Status Loader::take_matrix_rows(const Piece& piece, const char* bytes, const FormatInfo& format, int64_t* bad) {
   const Matrix& matrix = *slots_[piece.slot].matrix;
-  const int64_t columns = matrix.columns, rows = piece.count / columns, first_panel = piece.first / columns / kPanelRows;
-  auto* panels = static_cast<uint8_t*>(places_[piece.slot]) + first_panel * panel_bytes(matrix.format, columns);
-  Buffer<float> of_threads;
-  QW_TRY(of_threads.allocate(static_cast<uint64_t>(pool_.used() * kPanelRows * columns), "rows that become panels"));
+  const int64_t columns = matrix.columns, rows = piece.count / columns, first_row = piece.first / columns;
+  auto* place = static_cast<uint8_t*>(places_[piece.slot]);
+  const int64_t room = kPanelRows * columns;  // floats for rows as stored, and as many for them decoded
+  Buffer<float> scratch;
+  if (is_panel(matrix.format)) QW_TRY(scratch.allocate(static_cast<uint64_t>(pool_.used() * 2 * room), "rows that become panels"));
+  std::atomic<int64_t> first_bad = piece.count;
   pool_.run(panels_of(rows), [&](Range range, int ith) {
-    float* values = of_threads.data() + ith * kPanelRows * columns;
+    float* own = scratch.data() + ith * 2 * room;
     for (int64_t p = range.begin; p < range.end; ++p) {
       const int64_t row = p * kPanelRows, count = std::min(kPanelRows, rows - row);
-      format.decode(static_cast<const char*>(stored) + bytes_of(format.format, row * columns), count * columns, values);
-      encode_panel(matrix.format, values, count, columns, panels + p * panel_bytes(matrix.format, columns));
+      void* stored = is_panel(matrix.format) ? static_cast<void*>(own) : place + bytes_of(format.format, (first_row + row) * columns);
+      std::memcpy(stored, bytes + bytes_of(format.format, row * columns), static_cast<size_t>(bytes_of(format.format, count * columns)));
+      const int64_t found = format.find_not_finite(stored, count * columns);
+      if (found >= 0) {
+        for (int64_t known = first_bad; row * columns + found < known && !first_bad.compare_exchange_weak(known, row * columns + found);) {}
+      } else if (is_panel(matrix.format)) {
+        format.decode(stored, count * columns, own + room);
+        encode_panel(matrix.format, own + room, count, columns, place + (first_row / kPanelRows + p) * panel_bytes(matrix.format, columns));
+      }
     }
   });
+  *bad = first_bad < piece.count ? first_bad.load() : -1;
   return {};
 }
 
