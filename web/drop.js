@@ -2,29 +2,29 @@
 import { filesFromDrop } from './dist/browser.js'
 import { byId } from './elements.js'
 
+// While a drag hovers, browsers say so every 50 to 550 ms, wherever it is. Silence says surely that it left or was given up; dragleave does
+// not, for it comes between elements too, and Chromium leaves it out where a drag is cancelled.
+const SILENCE_MS = 800
+
 const bringsFiles = event => event.dataTransfer?.types.includes('Files')
 
 /** Calls `take` with the promise of the dropped files. */
 export function connectDrop(take) {
   const hint = byId('drop-hint')
-  let inside = 0 // elements that the pointer entered and did not leave: leaving one for its child enters the child first
+  let silence = 0
   const show = shown => {
+    clearTimeout(silence)
+    if (shown) silence = setTimeout(show, SILENCE_MS, false)
     if (hint.matches(':popover-open') !== shown) hint.togglePopover(shown)
-    if (!shown) inside = 0
   }
-  addEventListener('dragenter', event => {
-    if (!bringsFiles(event)) return
-    inside++
-    show(true)
-  })
-  addEventListener('dragleave', event => {
-    if (bringsFiles(event) && --inside <= 0) show(false)
-  })
-  addEventListener('dragover', event => {
-    if (!bringsFiles(event)) return
-    event.preventDefault() // or the browser would open what is dropped in place of the page
-    event.dataTransfer.dropEffect = 'copy'
-  })
+  for (const type of ['dragenter', 'dragover']) {
+    addEventListener(type, event => {
+      if (!bringsFiles(event)) return
+      event.preventDefault() // or the browser would open what is dropped in place of the page
+      event.dataTransfer.dropEffect = 'copy'
+      show(true)
+    })
+  }
   addEventListener('drop', event => {
     if (!bringsFiles(event)) return
     event.preventDefault()

@@ -47,6 +47,7 @@ export async function loadShown(choice, options, beside) {
   } finally {
     if (running === load) {
       running = null
+      if (byId('loading').contains(document.activeElement)) byId('question').focus() // or hiding the button would lose the focus
       byId('loading').hidden = true
     }
   }

@@ -93,7 +93,7 @@ function showModel(abilities) {
 
 function showFailure(error, next) {
   const again = () => open(next)
-  if (error?.name === 'AbortError') return showProblem(cancelledInWords(next), { label: 'Go on loading', act: again, calm: true })
+  if (error?.name === 'AbortError') return showCancelled(next, again)
   const words = loadProblemInWords(error, next, model && choice.name)
   if (asksForToken(error, next)) {
     const act = () => openModels({ text: next.source, dtype: next.dtype, askToken: true })
@@ -106,6 +106,12 @@ function showFailure(error, next) {
     return showProblem(words, { label: 'Choose another model', act: () => openModels() })
   }
   showProblem(words, { label: 'Load again', act: again })
+}
+
+async function showCancelled(next, again) {
+  const { available } = await caches.usage()
+  if (isLoading()) return // something else was chosen meanwhile
+  showProblem(cancelledInWords(next, available !== null), { label: 'Go on loading', act: again, calm: true })
 }
 
 /** Puts the model in use away, for there is no memory for two. */

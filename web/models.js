@@ -70,13 +70,15 @@ function keptItem(model) {
   const choice = choiceOf(model.source, dtype.value)
   const { name } = choice
   const used = inUse()?.source === choice.source
-  const about = element('div')
+  const about = element('div', 'about')
   about.append(element('strong', '', name), element('p', 'hint', [used && 'in use', keptInWords(model)].filter(Boolean).join(' · ')))
   if (choice.kind === 'address') about.append(element('p', 'hint place', model.source))
   const load = button('quiet', 'Load', () => closeWith({ ...choice, dtype: dtype.value }))
   load.setAttribute('aria-label', `Load ${name}`)
+  const buttons = element('div', 'row')
+  buttons.append(load, removal(model, name))
   const item = element('li')
-  item.append(about, load, removal(model, name))
+  item.append(about, buttons)
   return item
 }
 
@@ -91,7 +93,7 @@ async function showKept() {
 /** Opens the panel; `asked` fills it: { text, dtype, askToken }. */
 export function openModels(asked = {}) {
   complain('')
-  byId('kept-problem').textContent = ''
+  byId('kept-problem').textContent = byId('kept-usage').textContent = ''
   if (asked.text !== undefined) source.value = asked.text
   if (asked.dtype !== undefined) dtype.value = asked.dtype
   showToken(asked.askToken === true)

@@ -18,6 +18,7 @@ export function showProblem({ title, advice, detail = '' }, { label = '', act = 
 }
 
 export function hideProblem() {
+  if (byId('problem').contains(document.activeElement)) byId('question').focus() // or hiding the button would lose the focus
   byId('problem').hidden = true
   action = null
 }

@@ -89,6 +89,7 @@ export function keptInWords({ bytes, complete, prepared, lastUsed }) {
 }
 
 export function usageInWords({ models, bytes, available }) {
+  if (models === 0 && available === null) return 'This browser gives no room to keep models in.'
   const kept = models === 0 ? 'Nothing is kept yet' : `${bytesInWords(bytes)} in ${models === 1 ? '1 model' : `${models} models`}`
   return available === null ? kept : `${kept} · ${bytesInWords(available)} free`
 }
@@ -120,8 +121,9 @@ export function asksForToken(error, { kind }) {
   return kind === 'hub' && [401, 403].includes(error?.status)
 }
 
-export function cancelledInWords({ kind, name }) {
-  const advice = kind === 'files' ? '' : 'What has arrived is kept: it goes on from here next time.'
+/** `keeps`: whether this browser has room for what was downloaded. */
+export function cancelledInWords({ kind, name }, keeps) {
+  const advice = kind === 'files' || !keeps ? '' : 'What has arrived is kept: it goes on from here next time.'
   return { title: `Loading ${kind === 'demo' ? 'the model' : name} was cancelled`, advice }
 }
 
