@@ -26,8 +26,9 @@ const MIME_TYPES = {
 /** URL prefix → folder; the longest prefix that fits wins. */
 export const PAGE_MOUNTS = { '/': join(root, 'web'), '/dist/': join(root, 'dist'), '/models/': join(root, 'models') }
 
+// Models may come from any hub or mirror; nothing else may come from elsewhere.
 const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "worker-src 'self'", "connect-src 'self'", "style-src 'self'",
+  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "worker-src 'self'", "connect-src 'self' https:", "style-src 'self'",
   "img-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ')
 

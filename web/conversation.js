@@ -1,12 +1,6 @@
 // The conversation on the page: questions, answers that grow, thinking in a fold of its own. Model text only ever becomes text nodes.
+import { element } from './elements.js'
 import { durationInWords } from './words.js'
-
-function element(tag, className, text = '') {
-  const node = document.createElement(tag)
-  node.className = className
-  node.textContent = text
-  return node
-}
 
 /** The fold that holds an answer's thinking; open while the model thinks, unless the reader decides. */
 class Thoughts {
@@ -103,6 +97,10 @@ export class Conversation {
 
   answer() {
     return new Answer(this)
+  }
+
+  note(text) {
+    this.append(element('li', 'note', text))
   }
 
   follow() {

@@ -66,7 +66,7 @@ describe('the demo page', () => {
     await page.goto(site.url)
     await ready()
     const seen = await page.evaluate(() => window.seen)
-    assert.ok(seen.some(([, text]) => /^\d+(\.\d)? (kB|MB) of 6\.3 MB/.test(text)), JSON.stringify(seen))
+    assert.ok(seen.some(([, text]) => /^Downloading · \d+(\.\d)? (kB|MB) of 6\.3 MB/.test(text)), JSON.stringify(seen))
     const values = seen.map(([value]) => value)
     assert.deepEqual(values, [...values].sort((a, b) => a - b))
   })
