@@ -9,7 +9,7 @@ import { expectedBits, goldenCases, wordHash } from '../support/golden.mjs'
 import { startHostileServer } from '../support/hostile-server.mjs'
 import { demo, temporaryFolder } from './support/models.mjs'
 
-const CHUNK = 2 ** 20
+const CHUNK = 2 ** 19
 const home = temporaryFolder()
 const folder = temporaryFolder(demo)
 const [golden] = goldenCases('tests/golden/demo')
@@ -178,8 +178,8 @@ describe('a load that was ended', () => {
       await load({ settle: false, maxParallel: 1 })
       const all = server.sent - before
       const once = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
-      // What the killed one had got of its last request (4 chunks) was sent, but not all of it had arrived.
-      assert.ok(all <= once + 2 * CHUNK, `${all} bytes of ${once} were sent, killed at point ${point}`)
+      // Of what was sent last, a chunk may have been on its way, one in part, and one not yet written down.
+      assert.ok(all <= once + 3 * CHUNK, `${all} bytes of ${once} were sent, killed at point ${point}`)
     }
   })
 
@@ -249,7 +249,7 @@ describe('a source that changes while it is read', () => {
     const other = await startHostileServer(changing)
     let changed = false
     other.behave = ({ file, range }) => {
-      if (changed || file !== 'model.safetensors' || range[0] < 3 * CHUNK) return
+      if (changed || file !== 'model.safetensors' || range[0] < 6 * CHUNK) return
       changed = true
       utimesSync(join(changing, file), new Date(), new Date(1e12))
     }

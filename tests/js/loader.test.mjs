@@ -14,8 +14,8 @@ const { UrlFolder } = await importSource('loader/url.ts')
 const { openFolder } = await importSource('loader/node-folder.ts')
 const { FilesSource } = await importSource('loader/files.ts')
 
-const CHUNK = 2 ** 20
-const SIZE = 20 * CHUNK + 12_345
+const CHUNK = 2 ** 19
+const SIZE = 100 * CHUNK + 12_345
 const data = new Uint8Array(SIZE)
 for (let i = 0; i < SIZE; i++) data[i] = Math.imul(i + 1, 2654435761) >>> 24
 const folder = temporaryFolder()
@@ -100,13 +100,13 @@ describe('rows of weights', () => {
     }
   })
 
-  it('are fetched by up to 4 chunks a request, chunks that are not wanted not at all, and those of the header once', async () => {
+  it('are fetched by up to 16 chunks a request, chunks that are not wanted not at all, and those of the header once', async () => {
     const server = await serve()
     await loadRows(new UrlFolder(server.url))
     const ranges = server.requests.filter(({ file }) => file === 'weights.bin').map(({ range: [start, end] }) => [start / CHUNK, (end + 1) / CHUNK])
-    for (const [start, end] of ranges) assert.ok(Number.isInteger(start) && end - start <= 4)
+    for (const [start, end] of ranges) assert.ok(Number.isInteger(start) && end - start <= 16)
     const fetched = ranges.flatMap(([start, end]) => Array.from({ length: Math.ceil(end) - start }, (_, i) => start + i)).sort((a, b) => a - b)
-    assert.deepEqual(fetched, [...Array(12).keys(), 15, 16, 17, 18, 19, 20])
+    assert.deepEqual(fetched, [...Array(101).keys()].filter((chunk) => chunk < 12 || chunk > 14))
   })
 
   it('are right where the server ignores ranges', async () => {
@@ -139,7 +139,7 @@ describe('rows of weights', () => {
     let read = 0
     const source = await openHere(folder)
     const counting = { place: (f) => source.place(f), stat: (f) => source.stat(f), close: () => source.close(), read: (file, offset, ...rest) => ((read = Math.max(read, offset / CHUNK)), source.read(file, offset, ...rest)) }
-    const rows = Array.from({ length: 20 }, (_, i) => [i * CHUNK + 1008, CHUNK])
+    const rows = Array.from({ length: 99 }, (_, i) => [i * CHUNK + 1008, CHUNK])
     const engine = recorder(rows)
     let ahead = 0
     const push = engine.push
@@ -149,7 +149,7 @@ describe('rows of weights', () => {
     }
     const files = new ModelFiles({ source: counting, mode: 'default' })
     await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxParallel: 16, phase: 'prepare', anew: false })
-    assert.ok(ahead <= 24, `${ahead} chunks`)
+    assert.ok(ahead > 8 && ahead <= 72, `${ahead} chunks`)
   })
 
   it('have a progress that ends at their total, by file too, and never passes it', async () => {

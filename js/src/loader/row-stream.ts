@@ -3,8 +3,8 @@ import { CHUNK_BYTES } from './chunk.js'
 import { pieces, type ModelFiles, type Origin, type Range } from './chunks.js'
 import { QwasmError } from '../errors.js'
 
-const RUN = 4 // chunks that one request asks for: 4 MiB, so that its round trip costs little
-const AHEAD = 24 // chunks in memory; a range of 8 MiB needs up to 9 of them at once
+const RUN = 16 // chunks that one request asks for: 8 MiB, so that its round trip and its buffers cost little
+const AHEAD = 72 // chunks in memory, 36 MiB; a range of 8 MiB needs up to 17 of them at once
 
 export type OnBytes = (file: string, count: number, origin: Origin) => void
 
@@ -16,6 +16,7 @@ class Chunk {
   uses = 0
   wanted = 0
   readonly arrival: Promise<Uint8Array<ArrayBuffer>>
+  asked = false
   settled = false
   #resolve!: (bytes: Uint8Array<ArrayBuffer>) => void
   #reject!: (error: unknown) => void
@@ -89,7 +90,11 @@ export class RowStream {
   async take(use: (parts: Uint8Array[]) => Promise<void>): Promise<void> {
     const range = this.#ranges[this.#next++]!
     const parts: Uint8Array[] = []
-    for (const { key, start, end } of pieces(range)) parts.push((await this.#chunks.get(key)!.arrival).subarray(start, end))
+    for (const { key, start, end } of pieces(range)) {
+      const chunk = this.#chunks.get(key)!
+      if (!chunk.asked) void this.#runNext() // a range that is larger than all that may be in memory
+      parts.push((await chunk.arrival).subarray(start, end))
+    }
     await use(parts)
     for (const { key } of pieces(range)) await this.#release(key)
     this.#start()
@@ -138,6 +143,8 @@ export class RowStream {
       const next = this.#waiting[count]
       if (next?.file !== file || next.index !== index + count || this.#files.isHere(file, next.index) !== here) break
     }
-    return this.#waiting.splice(0, count)
+    const run = this.#waiting.splice(0, count)
+    for (const chunk of run) chunk.asked = true
+    return run
   }
 }
