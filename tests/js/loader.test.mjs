@@ -162,6 +162,25 @@ describe('rows of weights', () => {
     assert.ok(reports.some(({ phase, file, fileTotal }) => phase === 'download' && file === 'weights.bin' && fileTotal === total))
   })
 
+  it('are right beyond 4 GiB', async () => {
+    const at = 5 * 2 ** 30 + 77
+    const byteAt = (offset) => Math.floor(offset / 1000) % 251
+    const source = {
+      place: (file) => file,
+      stat: async () => ({ size: 2 ** 33, etag: null, lastModified: null }),
+      close: async () => {},
+      async read(file, offset, length, write) {
+        write(Uint8Array.from({ length: length || 2 }, (_, i) => byteAt(offset + i)))
+        return this.stat()
+      },
+    }
+    const engine = recorder([[at, 2 * CHUNK]])
+    const files = new ModelFiles({ source, mode: 'default' })
+    await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxParallel: 4, phase: 'prepare', anew: false })
+    const { bytes } = engine.got[3]
+    for (const i of [0, 1, CHUNK, 2 * CHUNK - 1]) assert.equal(bytes[i], byteAt(at + i))
+  })
+
   it('past the end of their file are an error that names it', async () => {
     const server = await serve()
     await assert.rejects(loadRows(new UrlFolder(server.url), { rows: [[SIZE - 10, 4 * CHUNK]] }), { code: 'invalid_file', message: /weights\.bin ends before byte/ })
