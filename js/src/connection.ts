@@ -101,8 +101,8 @@ export class Connection {
 
   #settle(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
-    this.#pending.delete(id)
-    if (this.#pending.size === 0) this.#port.keepAlive(false)
+    // Not for answers that come late: while the worker is being ended, waiting for that is what keeps the process alive.
+    if (this.#pending.delete(id) && this.#pending.size === 0) this.#port.keepAlive(false)
     return pending
   }
 
