@@ -12,6 +12,7 @@ import { startSite, watchedPage } from '../support/site.mjs'
 const FOLDER = join(root, 'build/synthetic/qwen3-0.6b')
 const ALLOWED_BESIDE_WEIGHTS = 250e6
 const CONTEXT = 512
+const CHUNK = 2 ** 19 // files are fetched by chunks
 
 let browser, site, page, model
 
@@ -96,13 +97,15 @@ it('loads, generates 16 tokens within its memory, and never fetches the tied hea
   assert.equal(result.variant, 'relaxed')
   assert.equal(result.hasTokenizer, false)
   assert.equal(result.textError, 'no_tokenizer')
+  let ofHead = 0
   for (const range of ranges) {
     assert.ok(range && range !== 'unsatisfiable', 'every request for weights asks for a range')
-    assert.ok(range.last < head.first || range.first > head.last, `bytes ${range.first} to ${range.last} hold some of the tied head`)
+    ofHead += Math.max(0, Math.min(range.last, head.last) + 1 - Math.max(range.first, head.first))
   }
+  assert.ok(ofHead < 2 * CHUNK, `${ofHead} bytes of the tied head were asked for, more than share chunks with other tensors`)
   const stored = model.bytes - model.headBytes
   const fetched = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
-  assert.ok(fetched <= stored + 64 * 1024, `${fetched} bytes were fetched for ${stored} bytes of weights`)
+  assert.ok(fetched <= stored + 2 * CHUNK + 64 * 1024, `${fetched} bytes were fetched for ${stored} bytes of weights`)
   const [loaded, total] = result.progress.at(-1)
   assert.equal(loaded, total)
 

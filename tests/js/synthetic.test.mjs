@@ -14,6 +14,7 @@ import { readJson, temporaryFolder } from './support/models.mjs'
 const folder = join(root, 'build/synthetic/qwen3-0.6b')
 const golden = readJson('tests/golden/synthetic-qwen3-0.6b.json')
 const CONTEXT = 512
+const CHUNK = 2 ** 19
 const ALLOWED_BESIDE_WEIGHTS = 250e6
 const timeout = 300_000
 
@@ -113,12 +114,14 @@ describe('a full-size model', () => {
       checkAnswer(await generate(`${server.url}full-size/`))
       const { header, dataBegin } = await readHeader()
       const [first, end] = header['lm_head.weight'].data_offsets.map((offset) => dataBegin + offset)
+      let ofHead = 0
       for (const range of ranges) {
         assert.ok(range && range !== 'unsatisfiable', 'every request for weights asks for a range')
-        assert.ok(range.last < first || range.first >= end, `bytes ${range.first} to ${range.last} hold some of the tied head`)
+        ofHead += Math.max(0, Math.min(range.last + 1, end) - Math.max(range.first, first))
       }
+      assert.ok(ofHead < 2 * CHUNK, `${ofHead} bytes of the tied head were asked for, more than share chunks with other tensors`)
       const asked = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
-      assert.ok(asked <= made.bytes - made.headBytes, 'nothing is asked for twice')
+      assert.ok(asked <= made.bytes - made.headBytes + 2 * CHUNK, 'nothing is asked for twice')
     })
   })
 })

@@ -171,8 +171,8 @@ const content = {
   }), 'core'],
   'portal': ['every request is redirected to another host’s page', 'http', ask =>
     (ask.elsewhere ? { status: 200, body: PAGE } : { status: 302, headers: { Location: `${ask.otherOrigin}sign-in` } })],
-  'portal in between': ['from the third request of the weights on, an HTML page', 'http', weights((ask, plan) =>
-    (ask.nth >= 3 ? { status: 200, body: PAGE } : undefined))],
+  'portal in between': ['from the second request of the weights on, an HTML page', 'http', weights((ask, plan) =>
+    (ask.nth >= 2 ? { status: 200, body: PAGE } : undefined))],
   'pointer': ['a Git LFS pointer for the weights', 'http', weights(says(200, POINTER))],
   'error as JSON': ['status 200 and a JSON message for the weights', 'http', weights(says(200, '{"error":"Rate limited"}'))],
   'error as JSON for all': ['status 200 and a JSON message for everything', 'http', says(200, '{"error":"Rate limited"}')],
@@ -186,7 +186,7 @@ const statuses = {
   '403': ['status 403 with a message', 'http', says(403, 'Access to this model is restricted')],
   '404': ['status 404 for everything', 'missing', says(404, 'Entry not found')],
   '410': ['status 410 for everything', 'missing', says(410)],
-  '404 in between': ['from the third request of the weights on, status 404', ['http', 'missing'], weights(ask => (ask.nth >= 3 ? { status: 404 } : undefined))],
+  '404 in between': ['from the second request of the weights on, status 404', ['http', 'missing'], weights(ask => (ask.nth >= 2 ? { status: 404 } : undefined))],
   '429 once': ['status 429 with Retry-After: 1, once for each file', 'right', once(says(429, 'slow down', { 'Retry-After': '1' }))],
   '429': ['status 429 for ever', 'http', says(429, 'slow down', { 'Retry-After': '1' })],
   '429 for an hour': ['status 429 with Retry-After: 3600', 'http', says(429, 'slow down', { 'Retry-After': '3600' })],
@@ -219,8 +219,8 @@ const states = {
 
 const lies = {
   'flipped': ['a byte of the weights is flipped', 'integrity', weights((ask, plan) => void (plan.flip = Math.floor(plan.size / 2))), 'integrity'],
-  'shifted unsaid': ['ranges of the weights begin 8 bytes later than Content-Range tells', 'integrity', weights(ranged((ask, plan) => {
-    if (plan.start > 0 && plan.end + 8 <= plan.size) shift(plan, 8)
+  'shifted unsaid': ['ranges of the weights begin 8 bytes earlier than Content-Range tells', 'integrity', weights(ranged((ask, plan) => {
+    if (plan.start > 0) shift(plan, -8)
   })), 'integrity'],
   'same ETag': ['the weights change in mid-download, and the ETag does not', 'integrity', weights((ask, plan) => {
     if (ask.nth > 1) plan.flip = plan.start + 5
