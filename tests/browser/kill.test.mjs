@@ -53,6 +53,7 @@ for (let point = 0; point < POINTS; point++) {
       await server.reached(begun + Math.floor((WEIGHTS * (point + Math.random())) / POINTS))
       await killChromiumOf(profile)
       await loading
+      await new Promise(resolve => setTimeout(resolve, 300)) // until the server has noticed: at full speed it would send on meanwhile
       server.bandwidth = Infinity
       const next = await launchChromiumOn(profile)
       assert.equal(await load(next), expectedBits('demo q4', golden.name))
