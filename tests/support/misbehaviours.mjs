@@ -55,7 +55,7 @@ const PAGE = '\n<!DOCTYPE html>\n<html><body>Sign in to go on</body></html>'
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 1503300328\n`
 
 const cuts = {
-  'cut': ['every connection is lost after 40 % of its body', 'right', stopped('close')],
+  'cut': ['every connection is lost after 40 % of its body', ['right', 'network'], stopped('close')],
   'cut by a reset': ['every connection is reset after 40 % of its body', ['right', 'network'], stopped('reset')],
   'cut once': ['one connection of each file is lost after 40 % of its body', 'right', once(stopped('close'))],
   'cut chunks': ['every chunked body ends without its last chunk', ['right', 'network'], chunked(stopped('close'))],

@@ -4,7 +4,7 @@ import type { Gate } from './gate.js'
 import { Passing, Paused, retryAfter, type Patience } from './retry.js'
 import { snippet, type FileState } from './source.js'
 
-const READ_BYTES = 128 * 1024
+const READ_BYTES = 64 * 1024
 const NOTHING: Uint8Array = new Uint8Array(0)
 
 type Read = () => Promise<{ done: boolean; value?: Uint8Array | undefined }>

@@ -3,8 +3,8 @@ import { CHUNK_BYTES } from './chunk.js'
 import { pieces, type ModelFiles, type Origin, type Range } from './chunks.js'
 import { QwasmError } from '../errors.js'
 
-const RUN = 16 // chunks that one request asks for: 8 MiB, so that its round trip and its buffers cost little
-const AHEAD = 72 // chunks in memory, 36 MiB; a range of 8 MiB needs up to 17 of them at once
+const RUN = 12 // chunks that one request asks for: 6 MiB, so that its round trip and its buffers cost little
+const AHEAD = 40 // chunks in memory, 20 MiB; a range of 8 MiB needs up to 17 of them at once
 
 export type OnBytes = (file: string, count: number, origin: Origin) => void
 

@@ -82,6 +82,7 @@ async function feed(
     const phase = isRemote(request.source) ? 'download' : 'prepare'
     const { maxParallel } = request
     const keep = await loadEngine({ engine, files, cache, meter, maxParallel, phase, anew: request.cache === 'reload' })
+    files.release()
     return { notes: files.notes, keep }
   } finally {
     await source.close()
