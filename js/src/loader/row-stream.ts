@@ -67,6 +67,7 @@ export class RowStream {
   #next = 0
   #active = 0
   #inMemory = 0
+  #wanted: Chunk | undefined
 
   /** `ranges`: in the order in which they will be taken. */
   constructor(files: ModelFiles, ranges: readonly Range[], maxParallel: number, onBytes: OnBytes) {
@@ -92,7 +93,8 @@ export class RowStream {
     const parts: Uint8Array[] = []
     for (const { key, start, end } of pieces(range)) {
       const chunk = this.#chunks.get(key)!
-      if (!chunk.asked) void this.#runNext() // a range that is larger than all that may be in memory
+      this.#wanted = chunk
+      this.#start()
       parts.push((await chunk.arrival).subarray(start, end))
     }
     await use(parts)
@@ -109,7 +111,9 @@ export class RowStream {
   }
 
   #start(): void {
-    while (this.#waiting.length > 0 && this.#active < this.#maxParallel && this.#inMemory + RUN <= AHEAD) void this.#runNext()
+    // What is wanted now comes also where a range is larger than all that may be in memory.
+    const more = () => this.#inMemory + RUN <= AHEAD || this.#wanted?.asked === false
+    while (this.#waiting.length > 0 && this.#active < this.#maxParallel && more()) void this.#runNext()
   }
 
   async #runNext(): Promise<void> {
