@@ -1,6 +1,7 @@
 // The C ABI: handles, argument checks, and nothing else.
 #include "core/api/qwasm.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "core/kernels/kernels.h"
 
 using qwasm::Code;
+using qwasm::Session;
 using qwasm::Status;
 
 struct qw_engine {
@@ -20,6 +22,8 @@ struct qw_engine {
 
 struct qw_session {
   std::unique_ptr<qwasm::Session> session;
+  qwasm::Engine& engine;
+  std::string logprobs;  // result of qw_logprobs
 };
 
 namespace {
@@ -150,7 +154,7 @@ qw_session* qw_session_new(qw_engine* engine) {
   if (!engine) return give(null_argument("engine")), nullptr;
   std::unique_ptr<qwasm::Session> session;
   if (give(engine->engine.new_session(&session)) < 0) return nullptr;
-  return new qw_session{std::move(session)};
+  return new qw_session{std::move(session), engine->engine, {}};
 }
 
 void qw_session_free(qw_session* session) { delete session; }
@@ -159,8 +163,7 @@ int32_t qw_set_sampling(qw_session* session, const char* options) {
   if (!session) return give(null_argument("session"));
   qwasm::SamplingOptions parsed;
   const int32_t result = give(qwasm::parse_sampling_options(options ? options : "{}", &parsed));
-  if (result == 0) session->session->set_sampling(parsed);
-  return result;
+  return result < 0 ? result : give(session->session->set_sampling(std::move(parsed)));
 }
 
 int32_t qw_set_prompt(qw_session* session, const int32_t* ids, size_t count) {
@@ -177,14 +180,48 @@ int32_t qw_prefill(qw_session* session, int32_t max_tokens, int32_t logits_rows)
   return give(std::move(status), remaining);
 }
 
+int32_t qw_append(qw_session* session, int32_t length, const int32_t* ids, size_t count) {
+  if (!session || (!ids && count > 0)) return give(null_argument(session ? "ids" : "session"));
+  return give(session->session->append(length, {ids, count}));
+}
+
 int32_t qw_step(qw_session* session) {
   if (!session) return give(null_argument("session"));
   int32_t id = 0;
-  Status status = session->session->step(&id);
-  return give(std::move(status), id);
+  const int32_t result = qw_step_many(&session, 1, &id);
+  return result < 0 ? result : id < 0 ? give(session->session->stepped()) : id;
 }
 
+int32_t qw_step_many(qw_session* const* sessions, int32_t count, int32_t* ids) {
+  if (!sessions || !ids) return give(null_argument(sessions ? "ids" : "sessions"));
+  Session* batch[Session::kMostAtOnce];
+  const auto size = static_cast<size_t>(count);
+  bool good = count > 0 && size <= Session::kMostAtOnce;
+  for (size_t i = 0; good && i < size; ++i) {
+    batch[i] = sessions[i] ? sessions[i]->session.get() : nullptr;
+    good = batch[i] && batch[i]->shares_engine(*batch[0]) && std::find(batch, batch + i, batch[i]) == batch + i;
+  }
+  if (!good) return give(qwasm::error(Code::kInvalidArgument, "qw_step_many: expected 1 to 16 sessions of one engine, each of them once"));
+  Session::step({batch, size});
+  for (size_t i = 0; i < size; ++i) ids[i] = batch[i]->stepped().ok() ? batch[i]->last_token() : -static_cast<int32_t>(batch[i]->stepped().code());
+  return QW_OK;
+}
+
+const char* qw_session_error(qw_session* session) { return session ? session->session->stepped().message().c_str() : ""; }
+
+int32_t qw_set_grammar(qw_session* session, const char* gbnf) {
+  if (!session) return give(null_argument("session"));
+  return give(session->engine.set_grammar(*session->session, gbnf));
+}
+
+int32_t qw_is_complete(qw_session* session) { return session ? session->session->is_complete() : give(null_argument("session")); }
+
 const float* qw_logits(qw_session* session) { return session ? session->session->logits() : nullptr; }
+
+const char* qw_logprobs(qw_session* session, int32_t top) {
+  if (!session) return give(null_argument("session")), nullptr;
+  return give(session->session->logprobs(top, &session->logprobs)) < 0 ? nullptr : session->logprobs.c_str();
+}
 
 int32_t qw_piece(qw_session* session) {
   return session ? static_cast<int32_t>(session->session->piece().size()) : give(null_argument("session"));
@@ -199,5 +236,14 @@ int32_t qw_flush(qw_session* session) {
 const char* qw_piece_text(qw_session* session) { return session ? session->session->piece().data() : nullptr; }
 
 int32_t qw_length(qw_session* session) { return session ? static_cast<int32_t>(session->session->length()) : give(null_argument("session")); }
+const int32_t* qw_tokens(qw_session* session) { return session ? session->session->tokens().data() : nullptr; }
+int32_t qw_cached(qw_session* session) { return session ? static_cast<int32_t>(session->session->cached()) : give(null_argument("session")); }
+
+void* qw_cache_block(qw_session* session, int32_t index) { return session ? session->session->cache_block(index) : nullptr; }
+
+int32_t qw_restore(qw_session* session, const int32_t* ids, size_t count) {
+  if (!session || (!ids && count > 0)) return give(null_argument(session ? "ids" : "session"));
+  return give(session->session->restore({ids, count}));
+}
 
 }  // extern "C"

@@ -107,11 +107,13 @@ void qw_free(void* address);
 
 /* JSON object about the loaded model:
  *   architecture, model_type (of config.json), parameters, layers, hidden_size, vocab_size, max_position_embeddings, context_length,
- *   dtype, kv, stored_dtypes (["BF16"]), weight_bytes (in memory), kv_bytes_per_token, threads, kernels,
+ *   key_value_heads, dtype, kv, stored_dtypes (["BF16"]), weight_bytes (in memory), kv_bytes_per_token, threads, kernels,
  *   notes (sentences a person should see, such as a context beyond max_position_embeddings),
+ *   identity (a word that differs where sessions of one model are of no use to another: it covers config, formats and parts of all weights),
  *   eos_token_ids ([ids], in order), generation_config (object as in the file, or null),
  *   has_tokenizer, added_tokens ([{id, content, special}]), known_tokens (ids that have a token),
- *   chat_templates (object name → Jinja text; "default" is the ordinary one; empty where the model has none).
+ *   chat_templates (object name → Jinja text; "default" is the ordinary one; empty where the model has none),
+ *   special_tokens (object name, such as eos_token → text, from tokenizer_config.json).
  * For parts "tokenizer" the fields about weights are absent. NULL on failure. */
 const char* qw_info(qw_engine* engine);
 
@@ -144,7 +146,9 @@ qw_session* qw_session_new(qw_engine* engine); /* NULL on failure */
 void qw_session_free(qw_session* session);     /* before its engine */
 
 /* `options`: JSON object, all keys optional: "temperature" (>= 0, default 0 = greedy), "top_k" (0 = off), "top_p" (0 … 1, 1 = off),
- * "min_p" (0 … 1, 0 = off), "repetition_penalty" (> 0, 1 = off), "seed" (0 … 2^53 - 1, default 0). Resets the random numbers to the seed. */
+ * "min_p" (0 … 1, 0 = off), "repetition_penalty" (> 0, 1 = off), "presence_penalty" and "frequency_penalty" (-2 … 2, 0 = off; over generated
+ * tokens, not the prompt's), "logit_bias" ({"id": -100 … 100}, what is added to the logits of ids), "seed" (0 … 2^53 - 1, default 0). Resets
+ * the random numbers to the seed. The order in which they act is in core/sample/sampler.h. */
 int32_t qw_set_sampling(qw_session* session, const char* options);
 
 /* Makes `ids` the sequence. Keeps the longest common prefix that is already in the KV cache (never the whole prompt: its last token is
@@ -156,12 +160,36 @@ int32_t qw_set_prompt(qw_session* session, const int32_t* ids, size_t count);
  * except the prompt's last token. */
 int32_t qw_prefill(qw_session* session, int32_t max_tokens, int32_t logits_rows);
 
+/* Puts `ids` behind the first `length` tokens of the sequence, in place of what steps drew there and no step has run yet: as if they had been drawn.
+ * The next step runs them. Resets the text decoder. */
+int32_t qw_append(qw_session* session, int32_t length, const int32_t* ids, size_t count);
+
 /* Draws the next token from the logits, appends it and returns its id; where the previous step's token has not been run yet, runs it first.
  * The token's text is then at qw_piece. -QW_CONTEXT_OVERFLOW when the sequence is full. */
 int32_t qw_step(qw_session* session);
 
+/* The same for 1 to 16 distinct sessions of one engine as one batch, which reads the weights once for all; each gives what it gives alone, bit for
+ * bit. ids[i] becomes the token of sessions[i], or a negative qw_status whose sentence is at qw_session_error: one that fails does not touch the
+ * others. */
+int32_t qw_step_many(qw_session* const* sessions, int32_t count, int32_t* ids);
+const char* qw_session_error(qw_session* session);
+
+/* What qw_step draws from now on follows a grammar, from its beginning: GBNF, llama.cpp's notation (see core/sample/grammar_graph.h); NULL: all is
+ * free. End tokens are drawn exactly where the grammar may end, other added tokens never. Where only one text can follow, qw_step gives its
+ * tokens without drawing, and runs them together with the next one that is drawn. Needs a tokenizer. */
+int32_t qw_set_grammar(qw_session* session, const char* gbnf);
+
+/* 1 where the grammar's text is whole and nothing can follow, so that no end token is needed; else 0. */
+int32_t qw_is_complete(qw_session* session);
+
 /* Logits of the last prefill or step (row-major: rows of vocab_size float32). The pointer is valid until the next call with the session. */
 const float* qw_logits(qw_session* session);
+
+/* JSON object about the sequence's last token, which a step drew or qw_append put there: {id, logprob, bytes, top: [{id, logprob, bytes}]}. Log-probabilities are those of
+ * the model itself (log-softmax of its logits, natural logarithm, before any sampling option), rounded to float32. `top`: how many of the
+ * likeliest tokens are told, 0 … 20, the likeliest first and of equals the lower id. `bytes`: what a token stands for, which need not be whole
+ * characters; empty for ids without a token. Valid until the next call of this function. NULL on failure. */
+const char* qw_logprobs(qw_session* session, int32_t top);
 
 /* Text that the last step completed (length returned; bytes at qw_piece_text): whole characters, special tokens left out. */
 int32_t qw_piece(qw_session* session);
@@ -169,8 +197,18 @@ int32_t qw_piece(qw_session* session);
 int32_t qw_flush(qw_session* session);
 const char* qw_piece_text(qw_session* session);
 
-/* Tokens in the sequence: prompt and steps. */
+/* Tokens in the sequence, which are prompt and steps, and the tokens themselves; and how many of them, from the first, are in the KV cache. */
 int32_t qw_length(qw_session* session);
+const int32_t* qw_tokens(qw_session* session);
+int32_t qw_cached(qw_session* session);
+
+/* Saving, copying and restoring a sequence. Block i of the KV cache holds the tokens 256 i … 256 i + 255: for each layer the keys and then the values of
+ * each head (core/quant/cache_block.h), 256 · kv_bytes_per_token bytes in all. NULL where there is no such block. */
+void* qw_cache_block(qw_session* session, int32_t index);
+
+/* Makes `ids` a sequence that is in the KV cache: the caller then writes its blocks, with what an engine of the same "identity" had in them for the same
+ * tokens. qw_set_prompt keeps them. */
+int32_t qw_restore(qw_session* session, const int32_t* ids, size_t count);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,10 @@
 #include "core/engine/engine.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
+#include "core/base/hash.h"
 #include "core/engine/bandwidth.h"
 #include "core/engine/choose_threads.h"
 #include "core/engine/inspect.h"
@@ -15,10 +17,25 @@ namespace {
 constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kLongestContext = 1 << 24;
 constexpr auto kOptional = Presence::kOptional;
+constexpr int64_t kSampledBytes = 4096;  // of each matrix, for a model's identity: 0.8 MB of Qwen3-0.6B
 
 const char* dtype_name(Loader::DType dtype) { return Loader::kDTypeNames[static_cast<int>(dtype)]; }
 
 const char* cache_format_name(CacheFormat format) { return kCacheFormatNames[static_cast<int>(format)]; }
+
+// What decides the keys and values of a token: config.json, how weights and cache are stored, and a part of every layer's weights, in which one training
+// differs from another.
+std::string identity_of(const Model& model, const std::string& layout, CacheFormat format) {
+  uint64_t hash = hash_bytes(&format, sizeof format, hash_bytes(layout.data(), layout.size(), model.config_hash));
+  for (const LayerWeights& w : model.weights.layers) {
+    for (const Matrix* m : {&w.q_proj, &w.k_proj, &w.v_proj, &w.o_proj, &w.gate_proj, &w.up_proj, &w.down_proj}) {
+      hash = hash_bytes(m->data, static_cast<size_t>(std::min(kSampledBytes, matrix_bytes(m->format, m->rows, m->columns))), hash);
+    }
+  }
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
 
 Status one_of(const Fields& fields, const char* name, std::initializer_list<const char*> choices, std::string* out) {
   QW_TRY(fields.text(name, kOptional, out));
@@ -55,17 +72,39 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
 }
 
+// {"id": bias}, whose ids are written as JSON numbers are.
+Status read_logit_bias(const Json& object, std::vector<std::pair<int32_t, float>>* out) {
+  const Fields fields(object, "options: logit_bias");
+  for (auto entry = object.begin(); entry != object.end(); ++entry) {
+    const std::string& key = entry.key();
+    int32_t id = -1;
+    std::from_chars(key.data(), key.data() + key.size(), id);
+    if (id < 0 || std::to_string(id) != key) {
+      return error(Code::kInvalidArgument, "options: logit_bias: expected token ids as keys, found %s", describe(Json(key)).c_str());
+    }
+    double bias = 0;
+    QW_TRY(fields.number(key.c_str(), -100, 100, Presence::kRequired, &bias));
+    out->emplace_back(id, static_cast<float>(bias));
+  }
+  return {};
+}
+
 Status read_sampling_options(std::string_view text, SamplingOptions* options) {
   Json json;
   QW_TRY(parse_json_object(text, "options", &json));
   const Fields fields(json, "options");
-  QW_TRY(fields.only({"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed"}));
+  QW_TRY(fields.only({"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "seed"}));
   int64_t seed = 0;
   QW_TRY(fields.number("temperature", 0, 1e6, kOptional, &options->temperature));
   QW_TRY(fields.integer("top_k", 0, 1 << 30, kOptional, &options->top_k));
   QW_TRY(fields.number("top_p", 0, 1, kOptional, &options->top_p));
   QW_TRY(fields.number("min_p", 0, 1, kOptional, &options->min_p));
   QW_TRY(fields.number("repetition_penalty", 1e-6, 1e6, kOptional, &options->repetition_penalty));
+  QW_TRY(fields.number("presence_penalty", -2, 2, kOptional, &options->presence_penalty));
+  QW_TRY(fields.number("frequency_penalty", -2, 2, kOptional, &options->frequency_penalty));
+  const Json* logit_bias = nullptr;
+  QW_TRY(fields.object("logit_bias", kOptional, &logit_bias));
+  if (logit_bias) QW_TRY(read_logit_bias(*logit_bias, &options->logit_bias));
   QW_TRY(fields.integer("seed", 0, (int64_t{1} << 53) - 1, kOptional, &seed));
   options->seed = static_cast<uint64_t>(seed);
   return {};
@@ -119,6 +158,43 @@ Status Engine::new_session(std::unique_ptr<Session>* session) {
   return {};
 }
 
+// Grammars are kept with their masks: calls mostly come back with one that was used before.
+Status Engine::grammar(const Tokenizer& tokenizer, std::string_view gbnf, std::shared_ptr<Grammar>* grammar) {
+  for (const KeptGrammar& kept : grammars_) {
+    *grammar = kept.grammar;
+    if (kept.grammar && kept.text == gbnf) return {};
+  }
+  if (!token_table_) {
+    std::string bytes;
+    std::vector<uint32_t> ends;
+    const std::vector<AddedToken>& added = tokenizer.added_tokens();  // by id
+    size_t next = 0;
+    for (int32_t id = 0; id < tokenizer.id_limit(); ++id) {
+      if (next < added.size() && added[next].id == id) ++next;
+      else tokenizer.append_bytes(id, false, &bytes);
+      ends.push_back(static_cast<uint32_t>(bytes.size()));
+    }
+    token_table_ = std::make_unique<TokenTable>(std::move(bytes), ends);
+  }
+  std::unique_ptr<Grammar> made;
+  QW_TRY(Grammar::make(gbnf, *token_table_, eos_token_ids_, model_.config.vocab_size, &made));
+  KeptGrammar& kept = grammars_[oldest_grammar_++ % kKeptGrammars];
+  kept.text = gbnf;
+  *grammar = kept.grammar = std::move(made);
+  return {};
+}
+
+Status Engine::set_grammar(Session& session, const char* gbnf) {
+  session.set_grammar(nullptr);
+  if (!gbnf) return {};
+  const Tokenizer* text = nullptr;
+  QW_TRY(tokenizer(&text));
+  std::shared_ptr<Grammar> made;
+  QW_TRY(grammar(*text, gbnf, &made));
+  session.set_grammar(std::make_unique<GrammarGuide>(std::move(made), *text, eos_token_ids_));
+  return {};
+}
+
 Status Engine::read_bandwidth(double* bytes_per_second) {
   QW_TRY(require_weights());
   *bytes_per_second = qwasm::read_bandwidth(model_.weights, pool_);
@@ -142,6 +218,7 @@ Status Engine::info(std::string* json) const {
                {"added_tokens", added},
                {"known_tokens", model_.tokenizer ? model_.tokenizer->id_limit() : 0},
                {"chat_templates", model_.chat_templates},
+               {"special_tokens", model_.special_tokens},
                {"notes", model_.notes}};
   if (options_.load.parts == Loader::Parts::kModel) {
     const Config& c = model_.config;
@@ -156,12 +233,14 @@ Status Engine::info(std::string* json) const {
                  {"max_position_embeddings", c.max_position_embeddings},
                  {"context_length", context_length_},
                  {"dtype", dtype_name(loader_.dtype())},
+                 {"key_value_heads", c.num_key_value_heads},
                  {"kv", cache_format_name(cache_format())},
                  {"stored_dtypes", dtypes},
                  {"weight_bytes", model_.weights.memory.size()},
                  {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
                  {"threads", pool_.used()},
                  {"kernels", default_kernels(model_.weights.embed_tokens.format).name},
+                 {"identity", identity_of(model_, loader_.weights_layout(), cache_format())},
                  {"eos_token_ids", eos_token_ids_},
                  {"generation_config", model_.generation_config}});
   }

@@ -41,10 +41,14 @@ class Engine {
   Status new_session(std::unique_ptr<Session>* session);
   Status read_bandwidth(double* bytes_per_second);
 
+  // What a session draws follows a grammar from now on; null: no grammar. See qw_set_grammar.
+  Status set_grammar(Session& session, const char* gbnf);
+
  private:
   Status require_loaded() const;
   CacheFormat cache_format() const;
   Status require_weights() const;
+  Status grammar(const Tokenizer& tokenizer, std::string_view gbnf, std::shared_ptr<Grammar>* grammar);
 
   EngineOptions options_;
   ThreadPool pool_;
@@ -53,6 +57,14 @@ class Engine {
   std::vector<int64_t> eos_token_ids_;
   int64_t context_length_ = 0;
   std::unique_ptr<Forward> forward_;
+  std::unique_ptr<const TokenTable> token_table_;  // made for the first grammar
+  struct KeptGrammar {
+    std::string text;
+    std::shared_ptr<Grammar> grammar;
+  };
+  static constexpr size_t kKeptGrammars = 8;
+  KeptGrammar grammars_[kKeptGrammars];
+  size_t oldest_grammar_ = 0;
   bool ready_ = false;
 };
 

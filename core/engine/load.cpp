@@ -1,6 +1,8 @@
 // The course of loading: which file is wanted after which, and what is done with its bytes.
 #include "core/engine/load.h"
 
+#include "core/base/hash.h"
+
 namespace qwasm {
 
 namespace {
@@ -27,6 +29,16 @@ Status read_chat_templates(const Json& tokenizer_config, const std::string& file
     templates->emplace(std::move(name), std::move(text));
   }
   return {};
+}
+
+// Texts by the names that templates know: the fields named like eos_token, which hold a text or an object with one.
+void read_special_tokens(const Json& tokenizer_config, std::map<std::string, std::string>* tokens) {
+  for (auto field = tokenizer_config.begin(); field != tokenizer_config.end(); ++field) {
+    const Json* value = &*field;
+    if (!field.key().ends_with("_token")) continue;
+    if (value->is_object() && value->contains("content")) value = &(*value)["content"];
+    if (const auto* text = value->get_ptr<const Json::string_t*>()) tokens->emplace(field.key(), *text);
+  }
 }
 
 }  // namespace
@@ -138,6 +150,7 @@ Status Loader::parse_text_file(const Pending& pending, std::span<const char> byt
     case Role::kConfig:
       QW_TRY(parse_json_object(bytes, file, &json));
       QW_TRY(parse_config(json, &model_->config));
+      model_->config_hash = hash_bytes(bytes.data(), bytes.size());
       model_->has_config = true;
       return options_.parts == Parts::kModel ? check_runnable(model_->config) : Status();
     case Role::kGenerationConfig: return parse_json_object(bytes, file, &model_->generation_config);
@@ -147,6 +160,7 @@ Status Loader::parse_text_file(const Pending& pending, std::span<const char> byt
       tokenizer_config_ = copy(bytes);
       std::map<std::string, std::string> templates;
       QW_TRY(read_chat_templates(json, file, &templates));
+      read_special_tokens(json, &model_->special_tokens);
       model_->chat_templates.merge(templates);  // does not replace chat_template.jinja, whichever came first
       return {};
     }

@@ -21,12 +21,14 @@ namespace qwasm {
 struct Model {
   bool has_config = false;
   Config config;
+  uint64_t config_hash = 0;               // of config.json's bytes
   Json generation_config;                 // null where the folder has none
   TensorTable tensors;                    // what the headers said
   bool has_headers = false;
   Weights weights;
   std::unique_ptr<Tokenizer> tokenizer;   // null where the folder has none
   std::map<std::string, std::string> chat_templates;  // name → Jinja; "default" is the ordinary one
+  std::map<std::string, std::string> special_tokens;  // texts by the names that templates know, such as "eos_token"
   std::vector<std::string> notes;         // sentences that a person should see
 };
 

@@ -60,7 +60,11 @@ std::string whole_range(int64_t smallest, int64_t largest) {
 }  // namespace
 
 Status parse_json_object(std::span<const char> bytes, const std::string& file, Json* object) {
-  *object = Json::parse(bytes.data(), bytes.data() + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  // What Json::parse does, without its second parser for callbacks.
+  auto input = nlohmann::detail::input_adapter(bytes.data(), bytes.data() + bytes.size());
+  nlohmann::detail::json_sax_dom_parser<Json> builder(*object, /*allow_exceptions=*/false);
+  nlohmann::detail::parser<Json, decltype(input)>(std::move(input)).sax_parse(&builder);
+  if (builder.is_errored()) *object = Json(Json::value_t::discarded);
   if (object->is_object()) return {};
   if (!object->is_discarded()) {
     return error(Code::kInvalidFile, "%s: expected a JSON object, found %s", file.c_str(), describe(*object).c_str());

@@ -10,7 +10,8 @@
 namespace qwasm {
 
 // Activations of tokens as the kernels for panels (quant/panel.h) read them: int8 values in blocks of 32 with a scale each.
-// Tokens stand in tiles of four, what is left over stands alone; a tile's tokens take turns, so that a loop over blocks reads on and on.
+// Tokens stand in tiles of four, one or two that are left over in a tile of two, and one alone as it is; the last place of a tile may be free. A tile's
+// tokens take turns, so that a loop over blocks reads on and on.
 struct QuantizedTokens {
   static constexpr int64_t kBlockBytes = 128, kTile = 4;
 
@@ -26,7 +27,10 @@ struct QuantizedTokens {
     int32_t* sums;
   };
   Tile tile(int64_t token) const { return {values + token * blocks * kBlockBytes, scales + token * blocks, sums + token * blocks}; }
-  int64_t tile_size(int64_t token) const { return token < tokens / kTile * kTile ? kTile : 1; }
+  int64_t tile_size(int64_t token) const { return tokens == 1 ? 1 : tokens - token / kTile * kTile > 2 ? kTile : 2; }
+
+  // Tokens for which the arrays must have room.
+  static constexpr int64_t room(int64_t tokens) { return tokens == 1 ? 1 : (tokens + 1) / 2 * 2; }
 };
 
 struct Kernels {

@@ -69,6 +69,21 @@ struct Q4By {
     }
   }
 
+  template <int kTokens>
+  static void direct_block(const uint8_t* w, int64_t, const uint8_t* x, I4 (*sums)[2], const Masks& masks) {
+    v128_t groups[kTokens][2] = {};
+#pragma GCC unroll 1
+    for (const uint8_t* end = w + 128; w != end; w += 32, x += 16 * kTokens) {
+      const v128_t first = wasm_v128_load(w), second = wasm_v128_load(w + 16);
+      multiply_pair<kTokens>(wasm_v128_and(first, masks.nibbles), wasm_v128_and(second, masks.nibbles), x, groups, Sums::add_product);
+      multiply_pair<kTokens>(wasm_v128_and(wasm_u16x8_shr(first, 4), masks.nibbles), wasm_v128_and(wasm_u16x8_shr(second, 4), masks.nibbles), x + 64 * kTokens,
+                             groups, Sums::add_product);
+    }
+    for (int t = 0; t < kTokens; ++t) {
+      for (int g = 0; g < 2; ++g) sums[t][g] = Sums::widen(groups[t][g]);
+    }
+  }
+
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, const Masks& masks) {
     v128_t low[2], high[2];
 #pragma GCC unroll 8

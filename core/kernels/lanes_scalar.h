@@ -142,7 +142,7 @@ inline F4Pair load_int8(const uint8_t* p) {
 // ---- panels of eight rows (quant/panel.h)
 
 // The products of a panel's block with activations, by a format: how the values of a block of activations are laid out (spread), the
-// products of one token with eight rows, and of many tokens with kGroups groups of four rows of an expanded block.
+// products of one token with eight rows, and of a tile of tokens with kGroups groups of four rows, of an expanded block or of one as it stands.
 struct Words {
   static constexpr int kGroups = 1;
   static constexpr int64_t kExpandedBytes = 512;
@@ -192,7 +192,19 @@ inline void expand_groups(const uint8_t* w, uint8_t* out, Weight weight) {
   }
 }
 
+// Of a tile of tokens with group `group` of a block as it stands.
+template <typename Type, int kTokens>
+inline void multiply_as_it_stands(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
+  uint8_t expanded[Words::kExpandedBytes];
+  Type::expand(w, expanded, masks);
+  Words::expanded_block<kTokens>(expanded + 256 * group, x, sums);
+}
+
 struct Q8Words : Words {
+  template <int kTokens>
+  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
+    multiply_as_it_stands<Q8Words, kTokens>(w, group, x, sums, masks);
+  }
   static void expand(const uint8_t* w, uint8_t* out, Masks) {
     expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return static_cast<int8_t>(p[k / 4 * 32 + 16 * g + 4 * r + k % 4]); });
   }
@@ -204,6 +216,10 @@ struct Q8Words : Words {
 };
 
 struct Q4Words : Words {
+  template <int kTokens>
+  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
+    multiply_as_it_stands<Q4Words, kTokens>(w, group, x, sums, masks);
+  }
   static void expand(const uint8_t* w, uint8_t* out, Masks) {
     expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return p[k % 16 / 4 * 32 + 16 * g + 4 * r + k % 4] >> (k < 16 ? 0 : 4) & 15; });
   }

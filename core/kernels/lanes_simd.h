@@ -107,6 +107,17 @@ inline I4 join(v128_t rows01, v128_t rows23) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(rows01, rows23, 0, 2, 4, 6), wasm_i32x4_shuffle(rows01, rows23, 1, 3, 5, 7));
 }
 
+// Adds the products of two vectors of weights with four columns of each token of a tile.
+template <int kTokens, typename AddProduct>
+inline void multiply_pair(v128_t first, v128_t second, const uint8_t* x, v128_t (*sums)[2], const AddProduct& add_product) {
+#pragma GCC unroll 8
+  for (int t = 0; t < kTokens; ++t) {
+    const v128_t columns = wasm_v128_load(x + 16 * t);
+    sums[t][0] = add_product(sums[t][0], columns, first);
+    sums[t][1] = add_product(sums[t][1], columns, second);
+  }
+}
+
 // The products of a group of an expanded block (eight pairs of vectors) with a block of a tile of tokens: sums[t][v] is add_product's sum over
 // the vectors v of all pairs and the columns of token t.
 template <int kTokens, typename AddProduct>
@@ -117,13 +128,7 @@ inline void multiply_tile(const uint8_t* w, const uint8_t* x, v128_t (*sums)[2],
   for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {
-      const v128_t rows[2] = {wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16)};
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) {
-        const v128_t columns = wasm_v128_load(x + 16 * (kTokens * j + t));
-#pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) sums[t][v] = add_product(sums[t][v], columns, rows[v]);
-      }
+      multiply_pair<kTokens>(wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16), x + 16 * kTokens * j, sums, add_product);
     }
   }
 }
@@ -137,12 +142,25 @@ struct Words {
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
     v128_t pairs[kTokens][2];  // rows 0 and 1, rows 2 and 3
-    multiply_tile<kTokens>(w, x, pairs, [](v128_t sum, v128_t columns, v128_t rows) { return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(rows, columns)); });
+    multiply_tile<kTokens>(w, x, pairs, add_product);
     for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
   }
+
+  static v128_t add_product(v128_t sum, v128_t columns, v128_t rows) { return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(rows, columns)); }
 };
 
 struct Q8Words : Words {
+  template <int kTokens>
+  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], const Masks&) {
+    v128_t pairs[kTokens][2] = {};
+    w += 16 * group;
+#pragma GCC unroll 1
+    for (const uint8_t* end = w + 256; w != end; w += 32, x += 16 * kTokens) {
+      multiply_pair<kTokens>(wasm_i16x8_load8x8(w), wasm_i16x8_load8x8(w + 8), x, pairs, add_product);
+    }
+    for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
+  }
+
   static void expand(const uint8_t* w, uint8_t* out, const Masks&) {
     for (int g = 0; g < 2; ++g) {
       for (int j = 0; j < 8; ++j) {
@@ -172,6 +190,20 @@ struct Q8Words : Words {
 };
 
 struct Q4Words : Words {
+  template <int kTokens>
+  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], const Masks& masks) {
+    v128_t pairs[kTokens][2] = {};
+    w += 16 * group;
+#pragma GCC unroll 1
+    for (const uint8_t* end = w + 128; w != end; w += 32, x += 16 * kTokens) {
+      const v128_t bytes = wasm_v128_load(w);
+      const v128_t low = wasm_v128_and(bytes, masks.nibbles), high = wasm_v128_and(wasm_u16x8_shr(bytes, 4), masks.nibbles);
+      multiply_pair<kTokens>(wasm_u16x8_extend_low_u8x16(low), wasm_u16x8_extend_high_u8x16(low), x, pairs, add_product);
+      multiply_pair<kTokens>(wasm_u16x8_extend_low_u8x16(high), wasm_u16x8_extend_high_u8x16(high), x + 64 * kTokens, pairs, add_product);
+    }
+    for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
+  }
+
   static void expand(const uint8_t* w, uint8_t* out, const Masks& masks) {
     for (int g = 0; g < 2; ++g) {
       for (int j = 0; j < 4; ++j) {

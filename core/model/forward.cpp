@@ -1,6 +1,8 @@
 // Qwen3's forward pass (Qwen3 technical report, 2025; transformers' modeling_qwen3 is the reference).
 #include "core/model/forward.h"
 
+#include <algorithm>
+
 namespace qwasm {
 
 Status Forward::prepare() {
@@ -14,40 +16,56 @@ Status Forward::prepare() {
   return ops_.prepare(kMaxTokens, weights_.embed_tokens.format);
 }
 
-void Forward::layer(KvCache& cache, const Ops::Place& place) {
+void Forward::layer(const Ops::Place& place) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(place.layer)];
+  const int64_t tokens = place.tokens();
   float *hidden = hidden_.data(), *normed = normed_.data(), *queries = queries_.data(), *mixed = mixed_.data(), *gated = gated_.data();
 
-  ops_.rms_norm(normed, hidden, w.input_layernorm, place.tokens, config_.hidden_size);
-  ops_.project_heads(queries, cache, w, normed, place);
-  ops_.attention(mixed, queries, cache, place);
-  ops_.add_product(hidden, w.o_proj, mixed, place.tokens);
+  ops_.rms_norm(normed, hidden, w.input_layernorm, tokens, config_.hidden_size);
+  ops_.project_heads(queries, w, normed, place);
+  ops_.attention(mixed, queries, place);
+  ops_.add_product(hidden, w.o_proj, mixed, tokens);
 
-  ops_.rms_norm(normed, hidden, w.post_attention_layernorm, place.tokens, config_.hidden_size);
-  ops_.gated_product(gated, w.gate_proj, w.up_proj, normed, place.tokens);
-  ops_.add_product(hidden, w.down_proj, gated, place.tokens);
+  ops_.rms_norm(normed, hidden, w.post_attention_layernorm, tokens, config_.hidden_size);
+  ops_.gated_product(gated, w.gate_proj, w.up_proj, normed, tokens);
+  ops_.add_product(hidden, w.down_proj, gated, tokens);
 }
 
-Status Forward::run(KvCache& cache, std::span<const int32_t> ids, int64_t start, int64_t logits_rows, Buffer<float>* logits) {
-  const auto tokens = static_cast<int64_t>(ids.size()), values = logits_rows * config_.vocab_size;
-  QW_TRY(cache.reserve(start + tokens));
-  QW_TRY(ops_.reserve(cache.capacity()));
-  if (static_cast<int64_t>(logits->size()) < values) QW_TRY(logits->allocate(static_cast<uint64_t>(values), "logits"));
+Status Forward::run(std::span<const Row> rows, Buffer<float>* logits) {
+  const auto tokens = static_cast<int64_t>(rows.size()), wanted = static_cast<int64_t>(std::ranges::count_if(rows, &Row::wants_logits));
+  const int64_t values = wanted * config_.vocab_size, width = config_.hidden_size;
+  int64_t longest = 0;
+  tiles_.clear();
   for (int64_t t = 0; t < tokens; ++t) {
-    const int64_t row = t * config_.head_dim / 2;
-    rope_.angles(start + t, cos_.data() + row, sin_.data() + row);
+    const Row& row = rows[static_cast<size_t>(t)];
+    longest = std::max(longest, row.cache->capacity());
+    rope_.angles(row.position, cos_.data() + t * config_.head_dim / 2, sin_.data() + t * config_.head_dim / 2);
+    const bool follows = t > 0 && row.cache == rows[static_cast<size_t>(t - 1)].cache && t - tiles_.back().begin < Ops::kTileTokens;
+    if (!follows) tiles_.push_back({t, t});
+    tiles_.back().end = t + 1;
   }
-  ops_.embed(hidden_.data(), weights_.embed_tokens, ids.data(), tokens);
-  for (int64_t index = 0; index < config_.num_hidden_layers; ++index) layer(cache, {index, start, tokens, cos_.data(), sin_.data()});
-  if (logits_rows == 0) return {};
+  QW_TRY(ops_.reserve(longest));
+  if (static_cast<int64_t>(logits->size()) < values) QW_TRY(logits->allocate(static_cast<uint64_t>(values), "logits"));
+  ops_.embed(hidden_.data(), weights_.embed_tokens, rows);
+  for (int64_t index = 0; index < config_.num_hidden_layers; ++index) layer({index, rows, tiles_, cos_.data(), sin_.data()});
+  if (wanted == 0) return {};
 
-  const float* last = hidden_.data() + (tokens - logits_rows) * config_.hidden_size;
-  ops_.rms_norm(normed_.data(), last, weights_.norm, logits_rows, config_.hidden_size);
-  ops_.product(logits->data(), weights_.lm_head, normed_.data(), logits_rows);
-  const int64_t bad = format_info(Format::kF32).find_not_finite(logits->data(), values);
+  float* to = hidden_.data();
+  for (int64_t t = 0; t < tokens; ++t) {
+    if (!rows[static_cast<size_t>(t)].wants_logits) continue;
+    if (to != hidden_.data() + t * width) std::copy_n(hidden_.data() + t * width, width, to);
+    to += width;
+  }
+  ops_.rms_norm(normed_.data(), hidden_.data(), weights_.norm, wanted, width);
+  ops_.product(logits->data(), weights_.lm_head, normed_.data(), wanted);
+  return {};
+}
+
+Status Forward::check_logits(const float* logits, int64_t position) const {
+  const int64_t bad = format_info(Format::kF32).find_not_finite(logits, config_.vocab_size);
   if (bad < 0) return {};
   return error(Code::kNotFinite, "the logits at position %lld are not finite (token %lld); the weights or their arithmetic overflow",
-               static_cast<long long>(start + tokens - logits_rows + bad / config_.vocab_size), static_cast<long long>(bad % config_.vocab_size));
+               static_cast<long long>(position), static_cast<long long>(bad));
 }
 
 }  // namespace qwasm

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/buffer.h"
 #include "core/model/config.h"
@@ -15,7 +16,7 @@ namespace qwasm {
 
 class Forward {
  public:
-  static constexpr int64_t kMaxTokens = 64;  // of one call
+  static constexpr int64_t kMaxTokens = 64;  // of one run
 
   Forward(const Config& config, const Weights& weights, const Kernels& kernels, ThreadPool& pool)
       : config_(config), weights_(weights), rope_(config.rope, config.head_dim), ops_(config, kernels, pool) {}
@@ -23,13 +24,16 @@ class Forward {
   // Memory for activations.
   Status prepare();
 
-  // Runs ids (1 … kMaxTokens of them, each below vocab_size) at positions start, start + 1, …, whose predecessors are in `cache`, and
-  // computes the logits of the last `logits_rows` of them: *logits (logits_rows, vocab_size), which grows as needed. After a
-  // failure (memory, or a logit that is not finite) the cache must be cleared.
-  Status run(KvCache& cache, std::span<const int32_t> ids, int64_t start, int64_t logits_rows, Buffer<float>* logits);
+  // Runs 1 … kMaxTokens rows, of one sequence or of several: the weights are read once for all, and each row's numbers are those that it
+  // has alone. Caches have room for their rows, ids are below vocab_size. *logits (rows that want them, vocab_size) grows as needed;
+  // whether they are finite is for check_logits to tell.
+  Status run(std::span<const Row> rows, Buffer<float>* logits);
+
+  // Fails where one of the logits (vocab_size) at `position` is not finite: then what the sequence's cache holds is of no use.
+  Status check_logits(const float* logits, int64_t position) const;
 
  private:
-  void layer(KvCache& cache, const Ops::Place& place);
+  void layer(const Ops::Place& place);
 
   const Config& config_;
   const Weights& weights_;
@@ -40,6 +44,16 @@ class Forward {
   Buffer<float> queries_, mixed_;      // (tokens, num_attention_heads · head_dim)
   Buffer<float> gated_;                // (tokens, intermediate_size)
   Buffer<float> cos_, sin_;            // (tokens, head_dim / 2)
+  std::vector<Range> tiles_;           // of Ops::Place
+};
+
+// Rows that are gathered for a run.
+struct Rows {
+  Row items[Forward::kMaxTokens];
+  int64_t count = 0;
+
+  void add(const Row& row) { items[count++] = row; }
+  std::span<const Row> span() const { return {items, static_cast<size_t>(count)}; }
 };
 
 }  // namespace qwasm

@@ -34,6 +34,9 @@ class KvCache {
 
   void clear() { blocks_.clear(); }
 
+  // A block of all layers: for each the keys and then the values of each head (quant/cache_block.h). Null where there is none.
+  uint8_t* block(int64_t index) { return index >= 0 && index < capacity() / kBlock ? blocks_[static_cast<size_t>(index)].data() : nullptr; }
+
   int64_t capacity() const { return static_cast<int64_t>(blocks_.size()) * kBlock; }
 
   // The block (quant/cache_block.h) of a head that holds a position.

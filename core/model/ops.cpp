@@ -10,10 +10,7 @@ namespace qwasm {
 
 namespace {
 
-// Tokens of a run that read keys and values together.
-constexpr int64_t kTileTokens = 8;
-
-int64_t tile_queries(const Config& config) { return kTileTokens * config.num_attention_heads / config.num_key_value_heads; }
+int64_t tile_queries(const Config& config) { return Ops::kTileTokens * config.num_attention_heads / config.num_key_value_heads; }
 
 // Rows of a product that a thread takes at once: few, but in Qwen3-0.6B worth 3 µs.
 constexpr int64_t kRowsForOneToken = 8 * kPanelRows, kRowsForMany = 2 * kPanelRows;
@@ -30,14 +27,20 @@ Status Ops::prepare(int64_t tokens, Format format) {
   if (!is_panel(format)) return {};
   const int64_t blocks = blocks_of(std::max({config_.hidden_size, config_.query_size(), config_.intermediate_size}));
   scratch_bytes_ = (panel_scratch_bytes(blocks) + 63) / 64 * 64;
-  QW_TRY(allocate(quantized_values_, tokens * blocks * QuantizedTokens::kBlockBytes));
-  QW_TRY(allocate(quantized_scales_, tokens * blocks));
-  QW_TRY(allocate(quantized_sums_, tokens * blocks));
+  const int64_t quantized = QuantizedTokens::room(tokens) * blocks;
+  QW_TRY(allocate(quantized_values_, quantized * QuantizedTokens::kBlockBytes));
+  QW_TRY(allocate(quantized_scales_, quantized));
+  QW_TRY(allocate(quantized_sums_, quantized));
+  // Free places of a tile are read, though what comes of them is not.
+  std::fill_n(quantized_values_.data(), quantized_values_.size(), 0);
+  std::fill_n(quantized_scales_.data(), quantized_scales_.size(), 0.0f);
+  std::fill_n(quantized_sums_.data(), quantized_sums_.size(), 0);
   return allocate(scratch_, pool_.threads() * scratch_bytes_);
 }
 
 Status Ops::reserve(int64_t positions) {
   if (positions <= positions_) return {};
+  positions_ = 0;  // an allocation that fails leaves nothing
   QW_TRY(scores_.allocate(static_cast<uint64_t>(pool_.threads() * tile_queries(config_) * positions), "attention scores", "a smaller contextLength takes less"));
   positions_ = positions;
   return {};
@@ -100,21 +103,22 @@ void Ops::finish_head(float* head, const float* norm, const Place& place, int64_
   kernels_.rope(head, place.cos + token * n / 2, place.sin + token * n / 2, n);
 }
 
-void Ops::project_heads(float* q, KvCache& cache, const LayerWeights& w, const float* x, const Place& place) {
+void Ops::project_heads(float* q, const LayerWeights& w, const float* x, const Place& place) {
   const int64_t n = config_.head_dim, query_heads = config_.num_attention_heads, kv_heads = config_.num_key_value_heads;
-  const auto store = [&](uint8_t* block, int64_t t, const float* head) {
-    kernels_.attention[static_cast<int>(cache.format())].store(block, (place.start + t) % KvCache::kBlock, head, n);
+  const auto store = [&](uint8_t* block, const Row& row, const float* head) {
+    kernels_.attention[static_cast<int>(row.cache->format())].store(block, row.position % KvCache::kBlock, head, n);
   };
-  float *k = kv_.data(), *v = k + place.tokens * config_.key_value_size();
-  prepare_input(w.q_proj, x, place.tokens);
+  const int64_t tokens = place.tokens();
+  float *k = kv_.data(), *v = k + tokens * config_.key_value_size();
+  prepare_input(w.q_proj, x, tokens);
 
   // An item is as many heads as begin and end at panels; queries first, then keys, then values.
   const int64_t heads_per_item = kPanelRows / std::gcd(kPanelRows, n);
   const auto items_of = [&](int64_t heads) { return (heads + heads_per_item - 1) / heads_per_item; };
   const auto project = [&](float* y, const Matrix& matrix, int64_t heads, int64_t item, int ith, const auto& finish) {
     const Range range = {item * heads_per_item, std::min((item + 1) * heads_per_item, heads)};
-    multiply(y, matrix, x, {range.begin * n, range.end * n}, place.tokens, ith);
-    for (int64_t t = 0; t < place.tokens; ++t) {
+    multiply(y, matrix, x, {range.begin * n, range.end * n}, tokens, ith);
+    for (int64_t t = 0; t < tokens; ++t) {
       for (int64_t h = range.begin; h < range.end; ++h) finish(y + (t * heads + h) * n, h, t);
     }
   };
@@ -125,33 +129,34 @@ void Ops::project_heads(float* q, KvCache& cache, const LayerWeights& w, const f
         project(q, w.q_proj, query_heads, item, ith, [&](float* head, int64_t, int64_t t) { finish_head(head, w.q_norm, place, t); });
       } else if (item < first_value) {
         project(k, w.k_proj, kv_heads, item - first_key, ith, [&](float* head, int64_t h, int64_t t) {
+          const Row& row = place.rows[static_cast<size_t>(t)];
           finish_head(head, w.k_norm, place, t);
-          store(cache.keys(place.layer, h, place.start + t), t, head);
+          store(row.cache->keys(place.layer, h, row.position), row, head);
         });
       } else {
         project(v, w.v_proj, kv_heads, item - first_value, ith, [&](float* head, int64_t h, int64_t t) {
-          store(cache.values(place.layer, h, place.start + t), t, head);
+          const Row& row = place.rows[static_cast<size_t>(t)];
+          store(row.cache->values(place.layer, h, row.position), row, head);
         });
       }
     }
   });
 }
 
-void Ops::attention(float* out, const float* q, KvCache& cache, const Place& place) {
-  const int64_t tiles = (place.tokens + kTileTokens - 1) / kTileTokens;
+void Ops::attention(float* out, const float* q, const Place& place) {
+  const auto tiles = static_cast<int64_t>(place.tiles.size());
   pool_.run(config_.num_key_value_heads * tiles, [&](Range items, int ith) {
-    for (int64_t item = items.begin; item < items.end; ++item) {
-      const int64_t first = item % tiles * kTileTokens;
-      attend(out, q, cache, place, item / tiles, {first, std::min(first + kTileTokens, place.tokens)}, ith);
-    }
+    for (int64_t item = items.begin; item < items.end; ++item) attend(out, q, place, item / tiles, place.tiles[static_cast<size_t>(item % tiles)], ith);
   });
 }
 
 // The queries of a few tokens in the heads that share keys: scores, softmax and mix over the cache's blocks. The softmax's division comes last.
-void Ops::attend(float* out, const float* q, KvCache& cache, const Place& place, int64_t kv_head, Range tokens, int ith) {
+void Ops::attend(float* out, const float* q, const Place& place, int64_t kv_head, Range tokens, int ith) {
+  KvCache& cache = *place.rows[static_cast<size_t>(tokens.begin)].cache;
   const Kernels::Attention& kernels = kernels_.attention[static_cast<int>(cache.format())];
+  const auto seen_by = [&](int64_t t) { return place.rows[static_cast<size_t>(t)].position + 1; };
   const int64_t n = config_.head_dim, heads = config_.num_attention_heads, group = heads / config_.num_key_value_heads;
-  const int64_t rows = (tokens.end - tokens.begin) * group, seen = (place.start + tokens.end + 3) / 4 * 4;  // kernels take four at a time
+  const int64_t rows = (tokens.end - tokens.begin) * group, seen = (seen_by(tokens.end - 1) + 3) / 4 * 4;  // kernels take four at a time
   const AttentionScratch scratch = attention_scratch(ith);
   const auto each_block = [&](const auto& f) {
     for (int64_t at = 0; at < seen; at += KvCache::kBlock) f(at, std::min(KvCache::kBlock, seen - at));
@@ -167,7 +172,7 @@ void Ops::attend(float* out, const float* q, KvCache& cache, const Place& place,
   });
   each_row([&](int64_t row, int64_t t, int64_t) {
     float* scores = scratch.scores + row * positions_;
-    const int64_t own = place.start + t + 1;  // what stands behind belongs to later tokens, or to none, and must count nothing
+    const int64_t own = seen_by(t);  // what stands behind belongs to later tokens, or to none, and must count nothing
     scratch.totals[row] = kernels_.exponentials(scores, own, kernels.value_factor);
     std::fill(scores + own, scores + seen, 0.0f);
   });
@@ -188,16 +193,17 @@ Ops::AttentionScratch Ops::attention_scratch(int ith) {
   return {queries_.data() + ith * rows * query_bytes(config_.head_dim), scores_.data() + ith * rows * positions_, mixed, mixed + rows * config_.head_dim};
 }
 
-void Ops::embed(float* x, const Matrix& embed_tokens, const int32_t* ids, int64_t tokens) {
+void Ops::embed(float* x, const Matrix& embed_tokens, std::span<const Row> rows) {
   const Format format = embed_tokens.format;
   const auto* table = static_cast<const uint8_t*>(embed_tokens.data);
   const int64_t n = embed_tokens.columns;
-  for (int64_t t = 0; t < tokens; ++t) {
+  for (const Row& row : rows) {
     if (is_panel(format)) {
-      decode_panel_row(format, table, ids[t], n, x + t * n);
+      decode_panel_row(format, table, row.id, n, x);
     } else {
-      format_info(format).decode(table + ids[t] * bytes_of(format, n), n, x + t * n);
+      format_info(format).decode(table + row.id * bytes_of(format, n), n, x);
     }
+    x += n;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/base/buffer.h"
 #include "core/base/thread_pool.h"
@@ -11,6 +12,14 @@
 #include "core/model/weights.h"
 
 namespace qwasm {
+
+// A token of a run. Rows of one sequence stand together, at positions that follow each other.
+struct Row {
+  KvCache* cache;  // of its sequence; holds the positions before it, but for those that run with it
+  int32_t id;
+  bool wants_logits;
+  int64_t position;
+};
 
 class Ops {
  public:
@@ -22,11 +31,17 @@ class Ops {
   // Memory for attention over `positions`.
   Status reserve(int64_t positions);
 
-  // Where a run stands: `tokens` tokens at positions start, start + 1, …, and the angles of those positions.
+  // Where a run stands: its rows, and the angles of their positions.
   struct Place {
-    int64_t layer, start, tokens;
-    const float *cos, *sin;  // (tokens, head_dim / 2)
+    int64_t layer;
+    std::span<const Row> rows;
+    std::span<const Range> tiles;  // of the rows: those that read keys and values together
+    const float *cos, *sin;        // (rows, head_dim / 2)
+    int64_t tokens() const { return static_cast<int64_t>(rows.size()); }
   };
+
+  // Rows of one sequence that read keys and values together, at the most.
+  static constexpr int64_t kTileTokens = 8;
 
   // y = RMSNorm(x) · weight for each token; x and y (tokens, n).
   void rms_norm(float* y, const float* x, const float* weight, int64_t tokens, int64_t n);
@@ -41,14 +56,14 @@ class Ops {
   void gated_product(float* y, const Matrix& gate, const Matrix& up, const float* x, int64_t tokens);
 
   // Queries, keys and values of x (tokens, hidden_size): projected, normed and rotated. Queries go to q (tokens, num_attention_heads ·
-  // head_dim), keys and values to the cache.
-  void project_heads(float* q, KvCache& cache, const LayerWeights& w, const float* x, const Place& place);
+  // head_dim), keys and values to the rows' caches.
+  void project_heads(float* q, const LayerWeights& w, const float* x, const Place& place);
 
-  // Causal grouped-query attention: out and q (tokens, num_attention_heads · head_dim); token t sees positions 0 … start + t.
-  void attention(float* out, const float* q, KvCache& cache, const Place& place);
+  // Causal grouped-query attention: out and q (tokens, num_attention_heads · head_dim); a row sees its sequence up to its own position.
+  void attention(float* out, const float* q, const Place& place);
 
-  // Rows of the embedding table as float32: x (tokens, columns).
-  void embed(float* x, const Matrix& embed_tokens, const int32_t* ids, int64_t tokens);
+  // The rows' embeddings as float32: x (tokens, columns).
+  void embed(float* x, const Matrix& embed_tokens, std::span<const Row> rows);
 
  private:
   // Fills quantized_ from x (tokens, w.columns) where w is panels.
@@ -70,7 +85,7 @@ class Ops {
     float* totals;     // (tile queries)
   };
   AttentionScratch attention_scratch(int ith);
-  void attend(float* out, const float* q, KvCache& cache, const Place& place, int64_t kv_head, Range tokens, int ith);
+  void attend(float* out, const float* q, const Place& place, int64_t kv_head, Range tokens, int ith);
 
   const Config& config_;
   const Kernels& kernels_;

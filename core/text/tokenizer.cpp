@@ -78,6 +78,12 @@ Status Tokenizer::encode(std::string_view text, bool honour_added, char32_t iner
   return {};
 }
 
+size_t Tokenizer::settled_bytes(std::string_view text) const {
+  size_t settled = 0;
+  for (size_t at = 0; at < text.size(); at += match_piece_(text.substr(at))) settled = at;
+  return settled;
+}
+
 void Tokenizer::append_bytes(int32_t id, bool skip_special, std::string* out) const {
   if (!vocabulary_.has(id) || (skip_special && is_special_[id])) return;
   append_token_bytes(vocabulary_.text(id), out);

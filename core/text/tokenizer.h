@@ -34,6 +34,9 @@ class Tokenizer {
   // says.
   Status encode(std::string_view text, bool honour_added, char32_t inert_mark, std::vector<int32_t>* ids) const;
 
+  // How many bytes of plain text are encoded the same whatever follows them: all but the last pre-token.
+  size_t settled_bytes(std::string_view text) const;
+
   // UTF-8; bytes that are not become U+FFFD, one per maximal cut-off sequence. Ids without a token give nothing.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
 

@@ -51,6 +51,9 @@ TEST(Math, ExpAndLogAreWithinAFewUnitsOfTheLastPlace) {
   EXPECT_LT(worst_relative_error(-690, 690, exp_f64, [](long double x) { return std::exp(x); }), 1e-15);
   EXPECT_LT(worst_relative_error(1.5, 1e7, log_f64, [](long double x) { return std::log(x); }), 1e-15);
   EXPECT_LT(worst_relative_error(1e-7, 0.9, log_f64, [](long double x) { return std::log(x); }), 1e-15);
+  EXPECT_LT(worst_relative_error(-690, 0, exp_not_above_1, [](long double x) { return std::exp(x); }), 1e-14);
+  EXPECT_EQ(exp_not_above_1(0), 1);
+  EXPECT_LT(exp_not_above_1(-INFINITY), 1e-300);
   EXPECT_EQ(log_f64(1), 0);
   EXPECT_EQ(exp_f64(0), 1);
   EXPECT_EQ(exp_f64(-INFINITY), 0);

@@ -156,6 +156,7 @@ TEST(DemoModel, SaysWhatItIs) {
   EXPECT_EQ(info["generation_config"]["top_k"], 20);
   EXPECT_EQ(info["has_tokenizer"], true);
   EXPECT_TRUE(info["chat_templates"].contains("default"));
+  EXPECT_EQ(info["special_tokens"], Json::parse(R"({"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"})"));
   EXPECT_EQ(info["kv_bytes_per_token"], 4 /* layers */ * 2 /* key, value */ * 2 * 64 * 4);
   EXPECT_EQ(info["notes"], Json::array());
 }

@@ -300,5 +300,56 @@ TEST(EngineOptions, GiveNoSessionBeforeTheModelIsLoaded) {
   EXPECT_EQ(qw_error_code(), QW_WRONG_STATE);
 }
 
+TEST(Appending, IsAsIfTheTokensHadBeenDrawn) {
+  const Engine engine = must_load(golden_folder("demo"));
+  ASSERT_NE(engine, nullptr);
+  const Ids prompt = {79, 110, 99, 101, 300, 301, 302}, added = {110, 99, 300};
+  const auto size = static_cast<int32_t>(prompt.size());
+  Ids whole = prompt;
+  whole.insert(whole.end(), added.begin(), added.end());
+  Sequence other(engine), sequence(engine);
+  const Floats expected = other.logits(whole);
+  sequence.logits(prompt);
+  sequence.steps(1);
+  ASSERT_EQ(qw_append(sequence.get(), size, added.data(), added.size()), QW_OK) << qw_error_message();
+  EXPECT_EQ(qw_length(sequence.get()), size + 3);
+  EXPECT_EQ(sequence.steps(1), other.steps(1));
+  EXPECT_TRUE(same_bits(Floats(qw_logits(sequence.get()), qw_logits(sequence.get()) + sequence.vocab()), expected));
+
+  // Penalties over generated tokens count them, and each has its log-probability.
+  ASSERT_EQ(qw_set_sampling(sequence.get(), R"({"logit_bias": {"110": 100, "99": 99}, "frequency_penalty": 2})"), QW_OK);
+  sequence.logits(prompt);
+  const int32_t id = 110;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(qw_append(sequence.get(), size + i, &id, 1), QW_OK) << qw_error_message();
+    const char* json = qw_logprobs(sequence.get(), 0);
+    ASSERT_NE(json, nullptr) << qw_error_message();
+    EXPECT_EQ(Json::parse(json, nullptr, false)["id"], 110);
+  }
+  EXPECT_EQ(sequence.steps(1), Ids{99});
+}
+
+TEST(Appending, LeavesWhatWasRunAndKeepsToTheContext) {
+  const Engine engine = must_load(golden_folder("demo"), R"({"dtype": "exact", "context_length": 6})");
+  ASSERT_NE(engine, nullptr);
+  const Ids ids = {1, 2, 3, 4, 5};
+  const auto append = [&](qw_session* session, int32_t length, size_t count) { return qw_append(session, length, ids.data(), count); };
+  Sequence sequence(engine);
+  sequence.logits({7, 8, 9});
+  EXPECT_EQ(append(sequence.get(), 2, 1), -QW_INVALID_ARGUMENT) << "a token of the prompt would go";
+  EXPECT_EQ(append(sequence.get(), 4, 1), -QW_INVALID_ARGUMENT) << "a token would be missing";
+  EXPECT_EQ(append(sequence.get(), 3, 0), -QW_INVALID_ARGUMENT);
+  EXPECT_EQ(append(sequence.get(), 3, 5), -QW_CONTEXT_OVERFLOW);
+  const int32_t no_token = 1 << 20;
+  EXPECT_EQ(qw_append(sequence.get(), 3, &no_token, 1), -QW_INVALID_ARGUMENT);
+  EXPECT_EQ(qw_append(nullptr, 3, ids.data(), 1), -QW_INVALID_ARGUMENT);
+  EXPECT_EQ(qw_append(sequence.get(), 3, nullptr, 1), -QW_INVALID_ARGUMENT);
+  sequence.steps(2);
+  EXPECT_EQ(append(sequence.get(), 3, 1), -QW_INVALID_ARGUMENT) << "the first step's token has been run";
+  EXPECT_EQ(append(sequence.get(), 4, 3), QW_OK) << qw_error_message();
+  EXPECT_EQ(qw_length(sequence.get()), 7);
+  EXPECT_EQ(qw_step(sequence.get()), -QW_CONTEXT_OVERFLOW);
+}
+
 }  // namespace
 }  // namespace qwasm::capi_test

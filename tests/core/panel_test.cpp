@@ -134,8 +134,8 @@ const Kernels* const kSimdVariants[] = {&simd_kernels(), &relaxed_kernels(), &re
 struct Quantized {
   Quantized(const Kernels& kernels, Format format, const Floats& x, int64_t tokens, int64_t columns)
       : blocks(blocks_of(columns)),
-        values(static_cast<size_t>(tokens * blocks * QuantizedTokens::kBlockBytes)),
-        scales(static_cast<size_t>(tokens * blocks)),
+        values(static_cast<size_t>(QuantizedTokens::room(tokens) * blocks * QuantizedTokens::kBlockBytes)),
+        scales(static_cast<size_t>(QuantizedTokens::room(tokens) * blocks)),
         sums(scales.size()) {
     view = {values.data(), scales.data(), sums.data(), tokens, blocks};
     for (int64_t t = 0; t < tokens; ++t) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
