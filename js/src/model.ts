@@ -3,20 +3,18 @@ import { Connection, type WorkerPort } from './connection.js'
 import { abortError, QwasmError } from './errors.js'
 import { explainFailure } from './loader/specs.js'
 import { checkIds, checkOptions, checkPositions, checkText, chooseThreads, show } from './options.js'
-import { makeStream } from './stream.js'
+import { Generation, SessionProxy } from './session.js'
 import type {
-  ChatDelta,
   ChatOptions,
-  ChatResult,
   ChatStream,
   GenerateOptions,
-  GenerateResult,
   InspectOptions,
   LoadOptions,
   Message,
   Model,
   ModelInfo,
   RenderOptions,
+  Session,
   TextStream,
   Tokenizer,
   TokenizerOptions,
@@ -64,25 +62,29 @@ class TokenizerProxy implements Tokenizer {
 
 class ModelProxy extends TokenizerProxy implements Model {
   readonly info: ModelInfo
+  readonly #shared: Generation
 
   constructor(connection: Connection, info: ModelInfo) {
     super(connection)
     this.info = info
+    this.#shared = new Generation(connection)
   }
 
   generate(prompt: string | ArrayLike<number>, options?: GenerateOptions): TextStream {
-    return makeStream<string, GenerateResult>((onEvent) => {
-      const { signal, ...plain } = checkOptions('generate', options)
-      const args = { prompt: typeof prompt === 'string' ? prompt : checkIds('generate', prompt), options: plain }
-      return this.connection.call('generate', args, { signal, onEvent })
-    })
+    return this.#shared.generate(prompt, options)
   }
 
   chat(messages: readonly Message[], options?: ChatOptions): ChatStream {
-    return makeStream<ChatDelta, ChatResult>((onEvent) => {
-      const { signal, ...plain } = checkOptions('chat', options)
-      return this.connection.call('chat', { messages, options: plain }, { signal, onEvent })
-    })
+    return this.#shared.chat(messages, options)
+  }
+
+  async tokenCount(messages: readonly Message[], options?: RenderOptions): Promise<number> {
+    const ids = await this.connection.call('encodeChat', { messages, options: checkOptions('tokenCount', options) }).result
+    return ids.length
+  }
+
+  async session(): Promise<Session> {
+    return new SessionProxy(this.connection, await this.connection.call('openSession', {}).result)
   }
 
   async logits(
@@ -108,12 +110,14 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
     const expected = "a hub's id, a URL, a path or files"
     throw new QwasmError('invalid_argument', `The model's source must be ${expected}, not ${show(source)}.`)
   }
-  const { dtype, kv, contextLength, variant, maxParallel = 4, cache = 'default', integrity, controller, signal } = options
+  const { dtype, kv, contextLength, variant, maxRequests = 4, maxParallel = 4, cache = 'default', integrity } = options
+  const { controller, signal } = options
   const request: LoadRequest = {
     source: await platform.sourceSpec(source, options, parts),
     parts,
     ...(options.wasmUrl !== undefined && { wasmUrl: platform.wasmUrl(options.wasmUrl) }),
     threads: parts === 'model' ? chooseThreads(options.threads, platform.hardwareThreads()) : 1,
+    maxRequests,
     maxParallel,
     cache,
     ...(integrity !== undefined && { integrity }),

@@ -1,7 +1,10 @@
 // Checks what callers pass in: every option has its domain in a table here; a wrong one gets a sentence, an unknown name too.
 import { QwasmError } from './errors.js'
 import { LoadController } from './load-controller.js'
+import { show } from './show.js'
 import { VARIANTS } from './variants.js'
+
+export { show }
 
 type Check = (value: unknown) => string | undefined // what was expected, where the value is not that
 
@@ -21,7 +24,10 @@ const signal = is((v) => typeof AbortSignal !== 'undefined' && v instanceof Abor
 const url = is((v) => typeof v === 'string' || v instanceof URL, 'a URL')
 const callback = is((v) => typeof v === 'function', 'a function')
 const object = is(plainObject, 'an object')
+const penalty = is((v) => finite(v) && Math.abs(v) <= 2, 'a number from -2 to 2')
 const oneOf = (...words: string[]): Check => is((v) => words.includes(v as string), words.map((w) => `'${w}'`).join(' or '))
+
+const parallel = is((v) => whole(v) && v >= 1 && v <= 16, 'a whole number from 1 to 16')
 
 const SOURCE = {
   revision: is(isRevision, 'the name of a branch or tag, or a commit'),
@@ -37,7 +43,7 @@ const SOURCE = {
     "a manifest, or its hash, 'sha256-' and 44 characters of base64"
   ),
   controller: is((v) => v instanceof LoadController, 'a LoadController'),
-  maxParallel: is((v) => whole(v) && v >= 1 && v <= 16, 'a whole number from 1 to 16'),
+  maxRequests: parallel,
 }
 
 const TEMPLATE = {
@@ -53,13 +59,27 @@ const GENERATE = {
   topP: is((v) => finite(v) && v >= 0 && v <= 1, 'a number from 0 to 1'),
   minP: is((v) => finite(v) && v >= 0 && v <= 1, 'a number from 0 to 1'),
   repetitionPenalty: is((v) => finite(v) && v > 0, 'a number above 0'),
+  presencePenalty: penalty,
+  frequencyPenalty: penalty,
+  logitBias: is(isLogitBias, 'an object of token ids and numbers from -100 to 100'),
+  logprobs: is((v) => whole(v) && v >= 0 && v <= 20, 'a whole number from 0 to 20'),
+  n: is((v) => whole(v) && v >= 1 && v <= 128, 'a whole number from 1 to 128'),
   seed: is((v) => whole(v) && v >= 0, 'a whole number from 0 to 2^53 - 1'),
   stop: is(
     (v) => (Array.isArray(v) ? v : [v]).every((s) => typeof s === 'string' && s !== ''),
     'a string that is not empty, or an array of such strings'
   ),
   ignoreEos: boolean,
+  responseFormat: is(isResponseFormat, "{ type: 'text' or 'json_object' }, or 'json_schema' with schema, 'regex' with pattern, 'grammar' with grammar"),
   signal,
+}
+
+const CHAT = {
+  ...GENERATE,
+  ...TEMPLATE,
+  thinkingBudget: is((v) => whole(v) && v >= 0, 'a whole number of at least 0'),
+  overflow: oneOf('error', 'slide'),
+  toolChoice: is(isToolChoice, "'auto', 'none', 'required' or { name: '…' }"),
 }
 
 const TABLES = {
@@ -70,6 +90,7 @@ const TABLES = {
     kv: oneOf('auto', 'f32', 'f16', 'q8'),
     threads: positive,
     variant: oneOf(...VARIANTS),
+    maxParallel: parallel,
   },
   loadTokenizer: SOURCE,
   inspect: { ...SOURCE, context: positive, bandwidth: is((v) => finite(v) && v > 0, 'a number above 0') },
@@ -77,13 +98,19 @@ const TABLES = {
   detokenize: { skipSpecial: boolean },
   renderChat: { ...TEMPLATE, addGenerationPrompt: boolean },
   encodeChat: { ...TEMPLATE, addGenerationPrompt: boolean },
+  tokenCount: { ...TEMPLATE, addGenerationPrompt: boolean },
   generate: GENERATE,
-  chat: { ...GENERATE, ...TEMPLATE },
+  chat: CHAT,
   logits: {
     signal,
     positions: is((v) => v === 'all' || v === 'last' || Array.isArray(v), "'all', 'last' or an array of positions"),
   },
 } satisfies Record<string, Record<string, Check>>
+
+function isToolChoice(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return ['auto', 'none', 'required'].includes(value as string)
+  return Object.keys(value).join() === 'name' && typeof (value as { name: unknown }).name === 'string'
+}
 
 /** Options whose values no error may show. */
 const SECRET = new Set(['token'])
@@ -98,13 +125,21 @@ export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
 }
 
-/** A value as a sentence shows it: short, and telling strings from numbers. */
-export function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value.length > 60 ? `${value.slice(0, 60)}…` : value}'`
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
-  if (typeof value === 'function') return 'a function'
-  if (typeof value === 'object' && value !== null) return `an object of kind ${value.constructor?.name ?? 'Object'}`
-  return String(value)
+function isResponseFormat(value: unknown): boolean {
+  if (!plainObject(value)) return false
+  const { type, ...rest } = value as Record<string, unknown>
+  const { schema, pattern, grammar } = rest
+  const names = Object.keys(rest)
+  if (type === 'text' || type === 'json_object') return names.length === 0
+  if (names.length !== 1) return false
+  if (type === 'json_schema') return plainObject(schema) || typeof schema === 'boolean'
+  return (type === 'regex' && typeof pattern === 'string') || (type === 'grammar' && typeof grammar === 'string')
+}
+
+function isLogitBias(value: unknown): boolean {
+  if (!plainObject(value)) return false
+  const entries = Object.entries(value as object)
+  return entries.every(([id, bias]) => /^(0|[1-9]\d{0,8})$/.test(id) && finite(bias) && Math.abs(bias) <= 100)
 }
 
 /** Throws on a wrong value or an unknown name; returns the options without those that are undefined. */

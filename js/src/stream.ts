@@ -1,7 +1,8 @@
 // A running generation as an async iterable: pieces wait here for whoever iterates.
 import type { Stream } from './types.js'
 
-interface Started<Result> {
+/** A call that runs. */
+export interface Started<Result> {
   result: Promise<Result>
   stop: () => void
 }

@@ -47,7 +47,7 @@ interface SourceOptions extends HubOptions {
   /** The worker script, where it does not lie beside the package. */
   workerUrl?: string | URL
   /** Byte ranges that are fetched at the same time (1 to 16, default 4). */
-  maxParallel?: number
+  maxRequests?: number
   /**
    * How downloads are kept (in the browser's private file system, or under Node.js in the user's cache folder), in the words of fetch():
    * 'default' asks the source whether what is kept is still so; 'force-cache' does not ask; 'only-if-cached' uses no network at all;
@@ -84,6 +84,11 @@ export interface LoadOptions extends SourceOptions {
   threads?: number
   /** Forces a module; an error that says why where it cannot run. Default: the best that runs here. */
   variant?: Variant
+  /**
+   * Calls that run at the same time (1 to 16, default 4): as one batch, which reads the weights once a step for all of them. Each gives what it gives
+   * alone. Further calls wait in the order of asking.
+   */
+  maxParallel?: number
 }
 
 export type TokenizerOptions = SourceOptions
@@ -146,6 +151,9 @@ export interface ModelInfo {
   /** Bytes of weights in memory. */
   weightBytes: number
   kvBytesPerToken: number
+  keyValueHeads: number
+  /** A word that differs where a session saved with one model is of no use to another. */
+  identity: string
   /** The rung it runs on: module, threads, and what the higher ones lack here. */
   variant: Variant
   threads: number
@@ -160,6 +168,8 @@ export interface ModelInfo {
   generationConfig: Record<string, unknown> | null
   hasTokenizer: boolean
   addedTokens: AddedToken[]
+  /** Texts of tokens by the names that templates know, such as eos_token, from tokenizer_config.json. */
+  specialTokens: Record<string, string>
   /** Count of ids that have a token; vocabSize may be larger. */
   knownTokens: number
   /** Names of the chat templates; 'default' is the ordinary one. */
@@ -212,7 +222,25 @@ export interface RenderOptions extends TemplateOptions {
   addGenerationPrompt?: boolean
 }
 
-/** Defaults come from the model's generation_config.json where its do_sample is true; else the choice is greedy. */
+/** Which tools an answer may call: 'none' shows the model no tools; with 'required' or a name the answer is a call. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
+
+/**
+ * json_object: any object. json_schema: JSON Schema 2020-12, of which README lists the supported keywords; members come in the schema's order, and
+ * only those that it names unless it has additionalProperties. regex: a text that the ECMAScript expression matches as a whole. grammar: GBNF,
+ * llama.cpp's notation. JSON comes on one line, with a space behind each comma and colon.
+ */
+export type ResponseFormat =
+  | { type: 'text' }
+  | { type: 'json_object' }
+  | { type: 'json_schema'; schema: object | boolean }
+  | { type: 'regex'; pattern: string }
+  | { type: 'grammar'; grammar: string }
+
+/**
+ * Defaults come from the model's generation_config.json where its do_sample is true; else the choice is greedy. What changes the choice acts in
+ * this order: logitBias, repetitionPenalty, presencePenalty and frequencyPenalty, temperature, topK, topP, minP.
+ */
 export interface GenerateOptions {
   /** Tokens to generate at most; default: to the end of the context. */
   maxTokens?: number
@@ -226,18 +254,45 @@ export interface GenerateOptions {
   minP?: number
   /** Above 1 makes tokens that occurred less likely; 1 is off. */
   repetitionPenalty?: number
+  /** From -2 to 2: subtracted from the logits of tokens that were generated; the prompt's do not count. 0 is off. */
+  presencePenalty?: number
+  /** The same, times how often a token was generated. */
+  frequencyPenalty?: number
+  /** What is added to the logits of ids, from -100 to 100. */
+  logitBias?: Record<number, number>
+  /** Tells log-probabilities in the result, with that many of the likeliest tokens (0 to 20) for each one. */
+  logprobs?: number
   /** A whole number of at least 0; the same seed gives the same tokens. Default: a random one, told in the result. */
   seed?: number
+  /**
+   * Answers to give, 1 to 128, with the seeds `seed`, `seed` + 1 and so on: they run as one batch and share the prompt. The stream is that of the first
+   * one; the result is the first one's and has all of them in `samples`. Default 1.
+   */
+  n?: number
   /** Text at which the answer ends; it is not part of the answer. */
   stop?: string | readonly string[]
-  /** Goes on after end tokens. */
+  /** Goes on after end tokens; but one that ends the text of a responseFormat ends the answer. */
   ignoreEos?: boolean
+  /** Binds the answer's text, in a chat its content after thinking. What is not supported of it is an error that names it. */
+  responseFormat?: ResponseFormat
   signal?: AbortSignal
 }
 
-export interface ChatOptions extends GenerateOptions, TemplateOptions {}
+export interface ChatOptions extends GenerateOptions, TemplateOptions {
+  /**
+   * What happens to a conversation that is too long for the context: 'error', the default, or 'slide': the oldest turns are left out, whole, until the
+   * prompt fits and leaves room for the answer (`maxTokens`, or a quarter of the context; half of it at the most). System messages in front and the
+   * last user message with what follows it always stay.
+   */
+  overflow?: 'error' | 'slide'
+  /** Tokens of thinking after which the block is closed and the answer begins; 0 closes it at once. Default: no bound. */
+  thinkingBudget?: number
+  /** Default 'auto': the model decides whether to call a tool. */
+  toolChoice?: ToolChoice
+}
 
-export type FinishReason = 'stop' | 'length' | 'abort'
+/** 'tool_calls': the answer ended by itself and calls tools. */
+export type FinishReason = 'stop' | 'length' | 'abort' | 'tool_calls'
 
 export interface Timings {
   loadMs: number
@@ -249,6 +304,22 @@ export interface Timings {
   decodeMs: number
 }
 
+/**
+ * A token, and the natural logarithm of its probability: that of the model itself, before bias, penalties, temperature and filters. `bytes`
+ * are what it stands for, which need not be whole characters; `token` shows them as text.
+ */
+export interface Logprob {
+  id: number
+  token: string
+  bytes: number[]
+  logprob: number
+}
+
+/** The token that was chosen, and the likeliest ones: falling, of equals the lower id first. */
+export interface TokenLogprob extends Logprob {
+  top: Logprob[]
+}
+
 export interface GenerateResult {
   /** The answer's text, without end token and stop text. */
   text: string
@@ -256,6 +327,10 @@ export interface GenerateResult {
   ids: number[]
   promptIds: number[]
   finishReason: FinishReason
+  /** All answers, this one first, where `n` asked for more than one. */
+  samples?: GenerateResult[]
+  /** One for each of `ids`, where `logprobs` asked for them. */
+  logprobs?: TokenLogprob[]
   seed: number
   timings: Timings
 }
@@ -264,12 +339,37 @@ export interface ChatResult extends GenerateResult {
   /** `text` taken apart: the answer, and the thinking before it ('' where there is none). */
   content: string
   reasoning: string
+  samples?: ChatResult[]
+  /** Messages that `overflow: 'slide'` left out. */
+  droppedMessages: number
+  /** The calls of the answer, in order; they go back as an assistant message's tool_calls. Their text is not in `content`. */
+  toolCalls: ParsedToolCall[]
+  /** What a person should know of this answer: a call that is no valid one, and so stays in `content`. */
+  warnings: string[]
 }
 
-/** A piece of a chat answer: one of the two fields is there. */
+/** A call that the model made. */
+export interface ParsedToolCall extends ToolCall {
+  id: string
+  type: 'function'
+  /** `arguments`: JSON text of an object, as the model wrote it. */
+  function: { name: string; arguments: string }
+}
+
+/** A part of a call: its name, and then its arguments, whose pieces make up JSON text. */
+export interface ToolCallDelta {
+  /** Its place among the answer's calls. */
+  index: number
+  id: string
+  name?: string
+  arguments?: string
+}
+
+/** A piece of a chat answer: one of the fields is there. A call comes once it is complete and valid, so never half of one. */
 export interface ChatDelta {
   content?: string
   reasoning?: string
+  toolCalls?: ToolCallDelta[]
 }
 
 /** A running generation. It runs whether or not somebody iterates; pieces wait for the iterator. */
@@ -296,12 +396,32 @@ export interface Tokenizer {
   dispose(): Promise<void>
 }
 
-export interface Model extends Tokenizer {
-  readonly info: ModelInfo
+/** What answers: a model, or a session of one. */
+interface Generator {
   /** Goes on from a text (control tokens in it count as such, nothing is added) or from ids. */
   generate(prompt: string | ArrayLike<number>, options?: GenerateOptions): TextStream
   /** Answers a conversation. */
   chat(messages: readonly Message[], options?: ChatOptions): ChatStream
+}
+
+/**
+ * A sequence of its own, whose keys and values stay until it is disposed: a prompt runs only from where it differs from what the session holds. Its
+ * calls run one after the other, beside those of the model and of other sessions.
+ */
+export interface Session extends Generator {
+  /** The sequence as bytes, which a session of the same model restores, also in another process or browser. */
+  save(): Promise<Uint8Array<ArrayBuffer>>
+  /** Takes the place of what the session holds. A session of another model is refused with both names; a failure leaves the session as it was. */
+  restore(bytes: Uint8Array): Promise<void>
+  dispose(): Promise<void>
+}
+
+export interface Model extends Tokenizer, Generator {
+  readonly info: ModelInfo
+  /** Tokens of a conversation's prompt, as `chat` feeds it to the model. */
+  tokenCount(messages: readonly Message[], options?: RenderOptions): Promise<number>
+  /** A sequence that no other call takes over; without one, calls share a few, and each takes the one that it has most in common with. */
+  session(): Promise<Session>
   /** Logits after each token, or after the last, or at the given positions: rows of vocabSize, one after the other. */
   logits(
     ids: ArrayLike<number>,

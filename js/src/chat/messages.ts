@@ -11,7 +11,35 @@ const ROLES = ['system', 'user', 'assistant', 'tool']
 export function normalizeMessages(messages: unknown, parseArguments: boolean): PlainMessage[] {
   if (!Array.isArray(messages)) throw invalid(`The messages must be an array, not ${show(messages)}.`)
   if (messages.length === 0) throw invalid('The list of messages is empty; a chat needs at least one message.')
-  return messages.map((message, i) => normalizeMessage(message, `messages[${i}]`, parseArguments))
+  return orderResults(messages.map((message, i) => normalizeMessage(message, `messages[${i}]`, parseArguments)))
+}
+
+/**
+ * Results of several calls, told apart by ids, come in the order of their calls: templates show no ids, so models know results by their
+ * place alone. A result of a call that nobody made is refused.
+ */
+function orderResults(messages: PlainMessage[]): PlainMessage[] {
+  let calls: unknown[] = []
+  const place = (message: PlainMessage) => calls.indexOf(message['tool_call_id'])
+  const ordered: PlainMessage[] = []
+  for (let i = 0; i < messages.length;) {
+    const results: PlainMessage[] = []
+    for (; messages[i]?.role === 'tool'; i++) results.push(checkResult(messages[i]!, calls, `messages[${i}]`))
+    if (results.every((message) => place(message) >= 0)) results.sort((a, b) => place(a) - place(b))
+    ordered.push(...results)
+    const message = messages[i++]
+    if (!message) break
+    if (message.role === 'assistant') calls = ((message['tool_calls'] ?? []) as { id?: unknown }[]).map(({ id }) => id)
+    ordered.push(message)
+  }
+  return ordered
+}
+
+function checkResult(message: PlainMessage, calls: readonly unknown[], at: string): PlainMessage {
+  const id = message['tool_call_id']
+  if (id === undefined || id === null || calls.includes(id)) return message
+  const made = calls.filter((call) => call !== undefined).map(show).join(', ')
+  throw invalid(`${at}.tool_call_id is ${show(id)}; ${made === '' ? 'no call before it has an id' : `the calls before it are ${made}`}.`)
 }
 
 function normalizeMessage(message: unknown, at: string, parseArguments: boolean): PlainMessage {

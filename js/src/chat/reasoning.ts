@@ -21,6 +21,11 @@ export class ReasoningSplitter {
     this.#state = thinking ? 'thinking' : 'start'
   }
 
+  /** Whether what comes next belongs to a thinking block. */
+  get thinking(): boolean {
+    return this.#state === 'thinking'
+  }
+
   push(text: string): ChatPiece[] {
     const pieces: ChatPiece[] = []
     this.#held += text

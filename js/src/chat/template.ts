@@ -12,17 +12,21 @@ export interface Rendered {
   mark: string
 }
 
-// Names that Hugging Face fills from the tokenizer's settings; the core does not hand them over.
-const TOKEN_VARIABLES = ['bos_token', 'eos_token', 'pad_token', 'unk_token']
-
 export class ChatRenderer {
   readonly #templates: Readonly<Record<string, string>>
   readonly #added: readonly AddedToken[]
+  readonly #specialTokens: Readonly<Record<string, string>>
   readonly #parsed = new Map<string, Template>()
 
-  constructor(templates: Readonly<Record<string, string>>, added: readonly AddedToken[]) {
+  /** `specialTokens`: texts by the names that templates know, such as eos_token. As in transformers, one that is not there is nothing. */
+  constructor(
+    templates: Readonly<Record<string, string>>,
+    added: readonly AddedToken[],
+    specialTokens: Readonly<Record<string, string>> = {}
+  ) {
     this.#templates = templates
     this.#added = added
+    this.#specialTokens = specialTokens
   }
 
   get names(): string[] {
@@ -30,55 +34,58 @@ export class ChatRenderer {
   }
 
   render(givenMessages: unknown, options: RenderOptions): Rendered {
-    const { tools, thinking, templateVariables = {}, addGenerationPrompt = true } = options
-    const source = this.#source(tools !== undefined && tools.length > 0)
-    this.#checkVariables(source, templateVariables)
-    const messages = normalizeMessages(givenMessages, !/\barguments\s+is\s+(not\s+)?(string|mapping)/.test(source))
-    const written = JSON.stringify([messages, tools ?? null, templateVariables])
+    const { tools = [], thinking, templateVariables = {}, addGenerationPrompt = true } = options
+    const source = this.source(tools)
+    const messages = normalizeMessages(givenMessages, !/\barguments\s+is\s+(not\s+)?string/.test(source))
+    const written = JSON.stringify([messages, tools, templateVariables])
     const mark = chooseMark([written, source, ...this.#added.map((token) => token.content)])
-    const inert = markChat(messages, tools ?? null, this.#added, mark)
+    const inert = markChat(messages, tools, this.#added, mark)
     const marked = this.#run(source, {
+      ...this.#specialTokens,
       ...templateVariables,
       messages: inert.messages,
-      tools: inert.tools,
+      tools: tools.length > 0 ? inert.tools : null,
       add_generation_prompt: addGenerationPrompt,
       ...(thinking !== undefined && { enable_thinking: thinking }),
     })
     return { text: marked.replaceAll(mark, ''), marked, mark }
   }
 
-  /** As transformers does: a template named tool_use where there are tools, else the ordinary one. */
-  #source(withTools: boolean): string {
-    const name = withTools && Object.hasOwn(this.#templates, 'tool_use') ? 'tool_use' : 'default'
+  /** The template's text. As transformers does: one named tool_use where there are tools, else the ordinary one. */
+  source(tools: readonly unknown[] = []): string {
+    const name = tools.length > 0 && Object.hasOwn(this.#templates, 'tool_use') ? 'tool_use' : 'default'
     const source = Object.hasOwn(this.#templates, name) ? this.#templates[name] : undefined
     if (source !== undefined) return source
     const there = this.names.length > 0 ? `, only ones named ${this.names.join(', ')}` : ''
     throw new QwasmError('missing', `The model has no chat template${there}, so a conversation cannot be written as a prompt.`)
   }
 
-  #checkVariables(source: string, given: Record<string, unknown>): void {
-    for (const name of TOKEN_VARIABLES) {
-      if (new RegExp(`\\b${name}\\b`).test(source) && !Object.hasOwn(given, name)) {
-        throw new QwasmError('template', `The chat template uses the variable ${name}; give it in templateVariables.`)
-      }
-    }
-  }
-
   #run(source: string, variables: Record<string, unknown>): string {
+    let template = this.#parsed.get(source)
     try {
-      let template = this.#parsed.get(source)
       if (!template) this.#parsed.set(source, (template = new Template(source)))
       return template.render(variables)
     } catch (cause) {
-      const said = cause instanceof Error ? cause.message : String(cause)
+      let said = cause instanceof Error ? cause.message : String(cause)
+      // Of a function that is not there the library does not say the name.
+      if (said.startsWith('Cannot call')) said += `; it calls ${[...new Set(calledNames(template?.parsed))].join(', ')}`
       throw new QwasmError('template', `The chat template cannot be rendered: ${said}`, { cause })
     }
   }
 }
 
-/** Whether the answer begins inside a thinking block that the prompt opened: the last turn holds <think> without </think>. */
-export function opensThinking(rendered: Rendered, added: readonly AddedToken[]): boolean {
+/** Names of the functions that a template calls; filters are none. */
+function* calledNames(node: unknown): Generator<string> {
+  if (typeof node !== 'object' || node === null) return
+  const { type, callee } = node as { type?: string; callee?: { type?: string; value?: unknown } }
+  if (type === 'CallExpression' && callee?.type === 'Identifier') yield String(callee.value)
+  for (const [key, part] of Object.entries(node)) if (key !== 'filter' && key !== 'test') yield* calledNames(part)
+}
+
+/** The prompt's end from <think> on, where the answer begins inside a block that it opened: the last turn holds <think> without </think>. */
+export function openedThinking(rendered: Rendered, added: readonly AddedToken[]): string | undefined {
   const starts = added.filter((token) => token.special).map((token) => rendered.marked.lastIndexOf(token.content))
   const turn = rendered.marked.slice(Math.max(0, ...starts))
-  return turn.lastIndexOf('<think>') > turn.lastIndexOf('</think>')
+  const open = turn.lastIndexOf('<think>')
+  return open > turn.lastIndexOf('</think>') ? turn.slice(open) : undefined
 }

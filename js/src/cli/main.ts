@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: qwasm generate | chat | tokenize | inspect | bench | manifest | cache.
+// The command line: qwasm generate | chat | serve | tokenize | inspect | bench | manifest | cache.
 import { existsSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -8,10 +8,12 @@ import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings, Tokeniz
 import { benchTable } from './bench-table.js'
 import { bench } from './bench.js'
 import { cacheTable, removeFromCache } from './cache.js'
+import { ChatLoop } from './chat-loop.js'
 import { inspectTable } from './inspect-table.js'
 import { writeManifest } from './manifest.js'
 import { helpText, hubOptions, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
+import { serve, serverSettings } from './serve.js'
 
 declare const QWASM_VERSION: string
 
@@ -25,6 +27,8 @@ async function main(args: string[]): Promise<void> {
   if (command === 'bench') return runBench(values)
   if (command === 'manifest') return runManifest(values)
   if (command === 'cache') return runCache(values)
+  if (command === 'serve') return runServe(values)
+  if (command === 'chat' && converses(values)) return runChatLoop(values)
   return runModel(command, values)
 }
 
@@ -64,6 +68,49 @@ async function runCache(values: Values): Promise<void> {
   print(values.json ? `${JSON.stringify(models)}\n` : cacheTable(models))
 }
 
+async function runServe(values: Values): Promise<void> {
+  const settings = serverSettings(values)
+  const model = await load(values, { maxParallel: settings.maxParallel })
+  try {
+    await serve(model, settings, note)
+  } finally {
+    await model.dispose()
+  }
+}
+
+/** Without a message, a terminal means a conversation; what is piped in is one message, unless --interactive says otherwise. */
+function converses({ prompt, interactive, json }: Values): boolean {
+  if (interactive && (prompt !== undefined || json)) throw new UsageError('--interactive takes neither --prompt nor --json.')
+  return interactive === true || (prompt === undefined && !json && process.stdin.isTTY)
+}
+
+async function runChatLoop(values: Values): Promise<void> {
+  const thinking = thinkingOf(values)
+  const model = await load(values)
+  try {
+    const terminal = process.stdin.isTTY && process.stdout.isTTY
+    const color = terminal && !process.env['NO_COLOR']
+    const options = { ...generateOptions(values), ...defined({ thinking }) }
+    const { stdin: input, stdout: output, stderr: errors } = process
+    await new ChatLoop({ model, options, system: values.system, input, output, errors, terminal, color }).run()
+  } finally {
+    await model.dispose()
+  }
+}
+
+function generateOptions(values: Values): GenerateOptions {
+  return defined({
+    maxTokens: values['max-tokens'],
+    temperature: values.temperature,
+    topK: values['top-k'],
+    topP: values['top-p'],
+    minP: values['min-p'],
+    repetitionPenalty: values['repetition-penalty'],
+    seed: values.seed,
+    stop: values.stop,
+  })
+}
+
 /** The options of loading that all commands share. */
 function sourceOptions(values: Values): TokenizerOptions {
   const { cache, integrity } = values
@@ -73,20 +120,10 @@ function sourceOptions(values: Values): TokenizerOptions {
 async function runModel(command: 'generate' | 'chat', values: Values): Promise<void> {
   const thinking = thinkingOf(values)
   const prompt = await promptOf(values)
-  const options = defined({
-    maxTokens: values['max-tokens'],
-    temperature: values.temperature,
-    topK: values['top-k'],
-    topP: values['top-p'],
-    minP: values['min-p'],
-    repetitionPenalty: values['repetition-penalty'],
-    seed: values.seed,
-    stop: values.stop,
-  }) satisfies GenerateOptions
   const model = await load(values)
   try {
     const run = command === 'chat' ? chat : generate
-    const result = await run(model, prompt, { ...options, ...defined({ thinking }) }, values)
+    const result = await run(model, prompt, { ...generateOptions(values), ...defined({ thinking }) }, values)
     const { variant, threads } = model.info
     if (values.json) print(`${JSON.stringify({ ...result, variant, threads })}\n`)
     else note(summary(result.timings, model))
@@ -121,12 +158,12 @@ async function chat(model: Model, prompt: string, options: ChatOptions, values: 
   return result
 }
 
-async function load(values: Values): Promise<Model> {
+async function load(values: Values, more: LoadOptions = {}): Promise<Model> {
   const bar = progressBar(process.stderr)
   const { dtype, kv, threads, variant, context: contextLength } = values
-  const options = { dtype, kv, threads, variant, contextLength }
+  const options = { ...more, ...(defined({ dtype, kv, threads, variant, contextLength }) as LoadOptions) }
   try {
-    return await loadModel(modelOf(values), { ...sourceOptions(values), ...(defined(options) as LoadOptions), onProgress: bar.show })
+    return await loadModel(modelOf(values), { ...sourceOptions(values), ...options, onProgress: bar.show })
   } finally {
     bar.clear()
   }

@@ -6,7 +6,8 @@ export class UsageError extends Error {}
 
 export const COMMANDS = {
   generate: 'goes on from a text as it is',
-  chat: 'answers a message, by the model’s chat template',
+  chat: 'answers a message, by the model’s chat template; without a message holds a conversation',
+  serve: 'answers over HTTP as OpenAI does, until Ctrl-C',
   tokenize: 'prints the token ids of a text',
   inspect: 'prints what a model’s config and headers say: parameters, operations, memory',
   bench: 'measures this machine: loading, prompts, decoding at several positions, memory',
@@ -25,8 +26,8 @@ interface Option {
 }
 
 const RUN: Command[] = ['generate', 'chat']
-const RUN_OR_BENCH: Command[] = [...RUN, 'bench']
-const LOADING: Command[] = [...RUN, 'tokenize', 'inspect']
+const ENGINE: Command[] = [...RUN, 'serve', 'bench']
+const LOADING: Command[] = [...RUN, 'serve', 'tokenize', 'inspect']
 const TAKES_FOLDER: Command[] = ['inspect', 'bench', 'manifest']
 
 const OPTIONS = {
@@ -40,9 +41,10 @@ const OPTIONS = {
   prompt: {
     type: 'string',
     value: 'TEXT',
-    help: 'the text; without it standard input is read',
+    help: 'the text; without it standard input is read, and chat converses on a terminal',
     of: ['generate', 'chat', 'tokenize'],
   },
+  interactive: { type: 'flag', help: 'converses without a terminal too: each line of standard input is a message', of: ['chat'] },
   system: { type: 'string', value: 'TEXT', help: 'a system message before it', of: ['chat'] },
   thinking: { type: 'flag', help: 'asks the template for thinking', of: ['chat'] },
   'no-thinking': { type: 'flag', help: 'asks the template for no thinking', of: ['chat'] },
@@ -58,22 +60,22 @@ const OPTIONS = {
     type: 'string',
     value: 'NAME',
     help: 'exact (weights as stored, float32 arithmetic), q8, q4 (smaller and faster) or auto; for bench several, with commas',
-    of: RUN_OR_BENCH,
+    of: ENGINE,
   },
-  kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8; for bench several, with commas', of: RUN_OR_BENCH },
-  threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: RUN_OR_BENCH },
+  kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8; for bench several, with commas', of: ENGINE },
+  threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: ENGINE },
   variant: {
     type: 'string',
     value: 'NAME',
     help: 'forces a module: relaxed, simd, relaxed-single or simd-single; for bench several, with commas',
-    of: RUN_OR_BENCH,
+    of: ENGINE,
   },
   quick: { type: 'flag', help: 'fewer and shorter measurements', of: ['bench'] },
   context: {
     type: 'number',
     value: 'N',
     help: 'tokens of prompt and answer together; for inspect, tokens to count at',
-    of: [...RUN, 'inspect'],
+    of: [...RUN, 'serve', 'inspect'],
   },
   bandwidth: {
     type: 'number',
@@ -88,6 +90,14 @@ const OPTIONS = {
     of: LOADING,
   },
   integrity: { type: 'string', value: 'HASH', help: 'refuses files that the manifest with this hash does not name', of: LOADING },
+  host: { type: 'string', value: 'NAME', help: 'where to listen, default 127.0.0.1: this machine alone', of: ['serve'] },
+  port: { type: 'number', value: 'N', help: 'default 8000; 0 takes a free one', of: ['serve'] },
+  'api-key': { type: 'string', value: 'KEY', help: 'what callers must send as their bearer token; QWASM_API_KEY stays out of lists of processes', of: ['serve'] },
+  name: { type: 'string', value: 'NAME', help: 'what requests call the model, default from --model', of: ['serve'] },
+  cors: { type: 'string', value: 'ORIGIN', help: 'lets pages of that origin use it, or of all: *', of: ['serve'] },
+  'max-parallel': { type: 'number', value: 'N', help: 'requests that run at the same time, default 4', of: ['serve'] },
+  'max-queue': { type: 'number', value: 'N', help: 'requests that may wait, default 64; further ones get status 429', of: ['serve'] },
+  'body-limit': { type: 'number', value: 'BYTES', help: 'of a request, default 4 MiB', of: ['serve'] },
   remove: { type: 'string', value: 'SOURCE', help: 'removes a kept model, or all', of: ['cache'] },
   json: { type: 'flag', help: 'prints one JSON object' },
   help: { type: 'flag', help: 'prints this' },

@@ -13,7 +13,7 @@ export interface Loading {
   files: ModelFiles
   cache: ModelCache | undefined
   meter: ProgressMeter
-  maxParallel: number
+  maxRequests: number
   /** Uses nothing that was kept. */
   anew: boolean
   /** What arriving bytes mean where they come from the source: over a network, or from a place so near that making them ready is the work. */
@@ -40,12 +40,12 @@ export async function loadEngine(loading: Loading): Promise<Keep | undefined> {
 
 /** Answers wants until the layout of the weights is known or nothing more is wanted; returns the files that were there. */
 async function loadHeaders(loading: Loading): Promise<string[]> {
-  const { engine, files, maxParallel } = loading
+  const { engine, files, maxRequests } = loading
   const names = new Set<string>()
   const inFlight = new Map<number, Promise<{ want: Want; parts: Uint8Array[] | 'missing' }>>()
   while (engine.weightsLayout === '') {
     let next: Want | 'wait' | 'loaded' = 'wait'
-    while (inFlight.size < maxParallel && typeof (next = engine.nextWant()) === 'object') {
+    while (inFlight.size < maxRequests && typeof (next = engine.nextWant()) === 'object') {
       const want = next
       checkFileName(want.file)
       const reading = readWant(files, want).then((parts) => ({ want, parts }))
@@ -116,12 +116,12 @@ async function loadWeights(loading: Loading, names: string[]): Promise<Keep | un
 }
 
 async function loadRows(loading: Loading): Promise<void> {
-  const { engine, files, meter, maxParallel, phase } = loading
+  const { engine, files, meter, maxRequests, phase } = loading
   const wants: Want[] = []
   for (let next; typeof (next = engine.nextWant()) === 'object';) wants.push(next)
   for (const { file } of wants) checkFileName(file)
   meter.expect(wants.map(({ file, length }) => [file, length] as const))
   const onBytes = (file: string, count: number, origin: Origin) => meter.add(origin === 'kept' ? 'verify' : phase, file, count)
-  const rows = new RowStream(files, wants, maxParallel, onBytes)
+  const rows = new RowStream(files, wants, maxRequests, onBytes)
   for (const want of wants) await rows.take((parts) => push(loading, want, parts))
 }

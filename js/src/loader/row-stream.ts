@@ -60,7 +60,7 @@ class Chunk {
 export class RowStream {
   readonly #files: ModelFiles
   readonly #ranges: readonly Range[]
-  readonly #maxParallel: number
+  readonly #maxRequests: number
   readonly #onBytes: OnBytes
   readonly #chunks = new Map<string, Chunk>()
   readonly #waiting: Chunk[] // not asked for yet, in the order of use
@@ -70,10 +70,10 @@ export class RowStream {
   #wanted: Chunk | undefined
 
   /** `ranges`: in the order in which they will be taken. */
-  constructor(files: ModelFiles, ranges: readonly Range[], maxParallel: number, onBytes: OnBytes) {
+  constructor(files: ModelFiles, ranges: readonly Range[], maxRequests: number, onBytes: OnBytes) {
     this.#files = files
     this.#ranges = ranges
-    this.#maxParallel = maxParallel
+    this.#maxRequests = maxRequests
     this.#onBytes = onBytes
     for (const range of ranges) {
       for (const { key, index, start, end } of pieces(range)) {
@@ -113,7 +113,7 @@ export class RowStream {
   #start(): void {
     // What is wanted now comes also where a range is larger than all that may be in memory.
     const more = () => this.#inMemory + RUN <= AHEAD || this.#wanted?.asked === false
-    while (this.#waiting.length > 0 && this.#active < this.#maxParallel && more()) void this.#runNext()
+    while (this.#waiting.length > 0 && this.#active < this.#maxRequests && more()) void this.#runNext()
   }
 
   async #runNext(): Promise<void> {

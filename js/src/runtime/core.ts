@@ -1,5 +1,6 @@
 // The wall: a typed view of core/api/qwasm.h. The only file that knows pointers.
 import { QwasmError, type QwasmErrorCode } from '../errors.js'
+import type { Logprob, TokenLogprob } from '../types.js'
 import { had, newBytes, outOfMemory } from './memory.js'
 
 /** The compiled module as its glue hands it over. Addresses are unsigned 32-bit; calls give them back signed. */
@@ -23,6 +24,9 @@ export interface Sampling {
   top_p: number
   min_p: number
   repetition_penalty: number
+  presence_penalty: number
+  frequency_penalty: number
+  logit_bias: Record<number, number>
   seed: number
 }
 
@@ -39,6 +43,9 @@ const CODES: readonly QwasmErrorCode[] = [
   'wrong_state',
   'no_tokenizer',
 ]
+
+/** Tokens of a block of the KV cache. */
+export const BLOCK_TOKENS = 256
 
 const WANT = { FILLED: 1, LOADED: 2 }
 const WANT_BYTES = 32 // sizeof(qw_want): two doubles, three 32-bit fields, padding
@@ -72,6 +79,11 @@ export class Core {
 
   newSession(engine: number): number {
     return this.#made(this.call('_qw_session_new', engine))
+  }
+
+  /** Why a session had no part in what its batch gave. */
+  sessionError(session: number, status: number): QwasmError {
+    return this.#error(status, this.string(this.call('_qw_session_error', session)))
   }
 
   /** Calls an export. A trap leaves the memory in an unknown state: nothing runs after it. */
@@ -178,7 +190,11 @@ export class Core {
   }
 
   #failure(status: number): QwasmError {
-    const sentence = this.string(this.call('_qw_error_message')) || `The core failed with status ${status}.`
+    return this.#error(status, this.string(this.call('_qw_error_message')))
+  }
+
+  #error(status: number, said: string): QwasmError {
+    const sentence = said || `The core failed with status ${status}.`
     const code = CODES[status] ?? 'internal'
     return new QwasmError(code, code === 'out_of_memory' ? `${sentence} ${this.#had}` : sentence)
   }
@@ -298,39 +314,90 @@ export class Engine {
   newSession(): Session {
     return new Session(this.#core, this.#core.newSession(this.#address))
   }
+
+  /** The next token of each session as one batch, or why it has none. */
+  step(sessions: readonly Session[]): (number | QwasmError)[] {
+    const count = sessions.length
+    const words = new Uint32Array(2 * count) // their addresses, then room for their tokens
+    words.set(sessions.map(({ address }) => address))
+    return this.#core.withBytes(new Uint8Array(words.buffer), (at) => {
+      const tokens = at + 4 * count
+      this.#core.checked('_qw_step_many', at, count, tokens)
+      const ids = new Int32Array(this.#core.bytes(tokens, 4 * count).buffer)
+      return sessions.map(({ address }, i) => (ids[i]! < 0 ? this.#core.sessionError(address, -ids[i]!) : ids[i]!))
+    })
+  }
 }
 
 /** One sequence of tokens. */
 export class Session {
   readonly #core: Core
-  readonly #address: number
+  readonly address: number
 
   constructor(core: Core, address: number) {
     this.#core = core
-    this.#address = address
+    this.address = address
   }
 
   setSampling(sampling: Sampling): void {
-    this.#core.withText(JSON.stringify(sampling), (at) => this.#core.checked('_qw_set_sampling', this.#address, at))
+    this.#core.withText(JSON.stringify(sampling), (at) => this.#core.checked('_qw_set_sampling', this.address, at))
   }
 
   /** How many tokens of the prompt were already there. */
   setPrompt(ids: Int32Array): number {
-    return this.#core.withIds(ids, (at, count) => this.#core.checked('_qw_set_prompt', this.#address, at, count))
+    return this.#core.withIds(ids, (at, count) => this.#core.checked('_qw_set_prompt', this.address, at, count))
+  }
+
+  /** Puts `ids` behind the first `length` tokens, as if they had been drawn. */
+  append(length: number, ids: readonly number[]): void {
+    this.#core.withIds(Int32Array.from(ids), (at, count) => this.#core.checked('_qw_append', this.address, length, at, count))
   }
 
   /** Runs up to `maxTokens` of the prompt; how many remain. */
   prefill(maxTokens: number, logitsRows = 0): number {
-    return this.#core.checked('_qw_prefill', this.#address, maxTokens, logitsRows)
+    return this.#core.checked('_qw_prefill', this.address, maxTokens, logitsRows)
   }
 
-  step(): number {
-    return this.#core.checked('_qw_step', this.#address)
+  /** The tokens that are in the cache: what a prompt can have in common with this sequence. */
+  cached(): Int32Array {
+    const count = this.#core.checked('_qw_cached', this.address)
+    return new Int32Array(this.#core.bytes(this.#core.call('_qw_tokens', this.address), 4 * count).buffer)
+  }
+
+  /** Becomes a sequence of `ids` that are in the cache: whoever says so writes its blocks. */
+  restore(ids: Int32Array): void {
+    this.#core.withIds(ids, (at, count) => this.#core.checked('_qw_restore', this.address, at, count))
+  }
+
+  /** A block of the cache itself, of `length` bytes; valid until memory grows. */
+  block(index: number, length: number): Uint8Array {
+    return this.#core.memory(this.#core.call('_qw_cache_block', this.address, index), length)
+  }
+
+  /** What is drawn from now on follows a grammar (GBNF), from its beginning; undefined: it is free. */
+  setGrammar(gbnf: string | undefined): void {
+    if (gbnf === undefined) this.#core.checked('_qw_set_grammar', this.address, 0)
+    else this.#core.withText(gbnf, (at) => this.#core.checked('_qw_set_grammar', this.address, at))
+  }
+
+  /** Whether the grammar's text is whole and nothing can follow. */
+  get complete(): boolean {
+    return this.#core.checked('_qw_is_complete', this.address) === 1
+  }
+
+  /** Of the token of the last step, and of the `top` likeliest in its place. */
+  logprobs(top: number): TokenLogprob {
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+    const withText = ({ id, logprob, bytes }: Omit<Logprob, 'token'>): Logprob => {
+      return { id, token: decoder.decode(Uint8Array.from(bytes)), bytes, logprob }
+    }
+    const raw = this.#core.json('_qw_logprobs', this.address, top) as unknown as Omit<TokenLogprob, 'token'>
+    return { ...withText(raw), top: raw.top.map(withText) }
   }
 
   /** Copies `rows` rows of logits of the last prefill. */
   logits(rows: number, vocabSize: number): Float32Array {
-    const bytes = this.#core.bytes(this.#core.call('_qw_logits', this.#address), 4 * rows * vocabSize)
+    const bytes = this.#core.bytes(this.#core.call('_qw_logits', this.address), 4 * rows * vocabSize)
     return new Float32Array(bytes.buffer)
   }
 
@@ -346,11 +413,11 @@ export class Session {
 
   /** After a trap there is nothing to free, and the trap is what the caller must hear of. */
   free(): void {
-    if (this.#core.alive) this.#core.call('_qw_session_free', this.#address)
+    if (this.#core.alive) this.#core.call('_qw_session_free', this.address)
   }
 
   #piece(name: '_qw_piece' | '_qw_flush'): string {
-    const length = this.#core.checked(name, this.#address)
-    return length === 0 ? '' : this.#core.text(this.#core.call('_qw_piece_text', this.#address), length)
+    const length = this.#core.checked(name, this.address)
+    return length === 0 ? '' : this.#core.text(this.#core.call('_qw_piece_text', this.address), length)
   }
 }

@@ -1,16 +1,21 @@
 // The worker's side of the package: owns the engine and answers calls. Knows neither browser nor Node.js.
-import { ReasoningSplitter } from '../chat/reasoning.js'
-import { ChatRenderer, opensThinking } from '../chat/template.js'
+import type { Guide } from '../chat/guide.js'
+import { promptRoom, slide } from '../chat/slide.js'
+import { ChatRenderer } from '../chat/template.js'
+import { beginTurn } from '../chat/turn.js'
 import { QwasmError, toWire } from '../errors.js'
 import { sourceName } from '../loader/open.js'
-import type { Core, Engine, Session } from '../runtime/core.js'
-import type { AddedToken, ChatResult, GenerateResult, LoadProgress, ModelInfo, RenderOptions } from '../types.js'
-import { generate, SlicePacer, type Run } from './generate.js'
+import { BLOCK_TOKENS, type Core, type Engine } from '../runtime/core.js'
+import type { AddedToken, ChatOptions, GenerateResult, LoadProgress, Message, ModelInfo, RenderOptions } from '../types.js'
+import { Batch } from './batch.js'
+import { generate, type Run } from './generate.js'
 import { makeModelInfo } from './info.js'
 import { loadModel, type LoadPlatform } from './load.js'
 import { computeLogits } from './logits.js'
-import type { Calls, FromWorker, LoadRequest, Method, ToWorker } from './protocol.js'
+import type { Calls, FromWorker, LoadRequest, Method, Plain, ToWorker } from './protocol.js'
 import { Control, Queue } from './queue.js'
+import { restoreSession, saveSession } from './saved-session.js'
+import { Sequences, type Sequence } from './sequences.js'
 
 /** What differs between the worker's script in a browser and under Node.js. */
 export interface HostPort extends LoadPlatform {
@@ -28,11 +33,16 @@ type Handlers = {
   ) => Promise<Calls[M]['result']> | Calls[M]['result']
 }
 
+type Texts = Record<string, string>
+
 interface Loaded {
   core: Core
   engine: Engine
   info: ModelInfo
   chat: ChatRenderer
+  queue: Queue
+  batch: Batch
+  sequences: Sequences
 }
 
 export function startHost(port: HostPort): void {
@@ -45,7 +55,7 @@ export function startHost(port: HostPort): void {
     try {
       const handler = host.handlers[method] as (args: unknown, control: Control, event: (event: unknown) => void) => unknown
       const result = await handler(args, control, (event) => port.post({ kind: 'event', id, event }))
-      port.post({ kind: 'result', id, result }, result instanceof Float32Array ? [result.buffer as ArrayBuffer] : [])
+      port.post({ kind: 'result', id, result }, ArrayBuffer.isView(result) ? [result.buffer as ArrayBuffer] : [])
     } catch (error) {
       port.post({ kind: 'error', id, error: toWire(error) })
     } finally {
@@ -62,10 +72,9 @@ export function startHost(port: HostPort): void {
 
 class Host {
   readonly #port: HostPort
-  readonly #queue = new Queue()
-  readonly #pacer = new SlicePacer()
   #loaded: Loaded | undefined
-  #session: Session | undefined
+  readonly #sessions = new Map<number, Sequence>()
+  #nextSession = 1
 
   constructor(port: HostPort) {
     this.#port = port
@@ -81,27 +90,54 @@ class Host {
     tokenize: ({ text, special }) => this.#text.tokenize(text, special),
     detokenize: ({ ids, skipSpecial }) => this.#text.detokenize(ids, skipSpecial),
     renderChat: ({ messages, options }) => this.#model.chat.render(messages, options).text,
-    encodeChat: ({ messages, options }) => this.#encode(messages, options).ids,
-    generate: async ({ prompt, options }, control, event) => {
+    encodeChat: ({ messages, options }) => this.#encode(messages, options),
+    generate: async ({ prompt, options, session }, control, event) => {
       const ids = typeof prompt === 'string' ? Int32Array.from(this.#text.tokenize(prompt, true)) : prompt
-      return this.#generate(control, ids, options, event)
+      return this.#generate(control, ids, options, event, session)
     },
-    chat: async ({ messages, options }, control, event) => {
-      const { ids, thinking } = this.#encode(messages, options)
-      const splitter = new ReasoningSplitter(thinking)
-      const result = await this.#generate(control, Int32Array.from(ids), options, (text) => splitter.push(text).forEach(event))
-      splitter.end().forEach(event)
-      return { ...result, content: splitter.content, reasoning: splitter.reasoning } satisfies ChatResult
+    chat: async ({ messages, options, session }, control, event) => {
+      const { chat, info } = this.#model
+      const engine = this.#text
+      const encode = (text: string, mark: string) => engine.tokenize(text, true, mark)
+      const kept = this.#fitting(messages, options)
+      const { ids, guide, answer } = beginTurn(chat, info.addedTokens, encode, kept.messages, options)
+      const onText = (text: string) => answer.push(text).forEach(event)
+      const result = await this.#generate(control, Int32Array.from(ids), options, onText, session, guide)
+      answer.end().forEach(event)
+      return { ...result, ...answer.result(result.finishReason), droppedMessages: kept.dropped }
     },
-    logits: ({ ids, positions }, control) =>
-      this.#queue.run(control, () => {
-        const { engine, info } = this.#model
-        return computeLogits(engine, info.vocabSize, ids, positions, this.#pacer, async () => {
-          await this.#port.pause()
-          control.throwIfAborted()
-        })
-      }),
-    readBandwidth: (_none, control) => this.#queue.run(control, async () => this.#model.engine.readBandwidth()),
+    logits: ({ ids, positions }, control) => {
+      const { engine, info, queue, batch } = this.#model
+      return queue.run(control, () => computeLogits(engine, info.vocabSize, ids, positions, batch, control))
+    },
+    readBandwidth: (_none, control) => {
+      const { engine, queue, batch } = this.#model
+      return queue.run(control, async () => (await batch.turn(control, () => engine.readBandwidth()))!)
+    },
+    openSession: () => {
+      this.#sessions.set(this.#nextSession, this.#model.sequences.own())
+      return this.#nextSession++
+    },
+    saveSession: ({ session }, control) => {
+      const { info, queue } = this.#model
+      const owned = this.#owned(session)
+      return queue.run(control, () => saveSession(owned.session, info, () => this.#port.pause()), owned)
+    },
+    restoreSession: ({ session, bytes }, control) => {
+      const { info, queue, sequences } = this.#model
+      const owned = this.#owned(session)
+      return queue.run(
+        control,
+        () => sequences.replace(owned, (fresh) => restoreSession(fresh, info, bytes, () => this.#port.pause())),
+        owned
+      )
+    },
+    closeSession: ({ session }, control) => {
+      const { queue, sequences } = this.#model
+      const owned = this.#owned(session)
+      this.#sessions.delete(session)
+      return queue.run(control, async () => sequences.free(owned), owned)
+    },
   }
 
   get #model(): Loaded {
@@ -122,44 +158,67 @@ class Host {
     const started = performance.now()
     const { core, engine, rung, notes } = await loadModel(this.#port, request, control.gate, event)
     const raw = engine.info()
-    const chat = new ChatRenderer((raw['chat_templates'] ?? {}) as Record<string, string>, (raw['added_tokens'] ?? []) as AddedToken[])
+    const { chat_templates: templates = {}, added_tokens: added = [], special_tokens: special = {} } = raw
+    const chat = new ChatRenderer(templates as Texts, added as AddedToken[], special as Texts)
     const info = makeModelInfo(raw, rung, chat.names, performance.now() - started, sourceName(request.source))
     info.notes.push(...notes)
-    this.#loaded = { core, engine, info, chat }
+    this.#loaded = { core, engine, info, chat, ...this.#shares(engine, info, request.maxParallel) }
     return info
   }
 
-  #encode(messages: unknown, options: RenderOptions): { ids: number[]; thinking: boolean } {
-    const { chat, info } = this.#model
-    const engine = this.#text
-    const rendered = chat.render(messages, options)
-    return { ids: engine.tokenize(rendered.marked, true, rendered.mark), thinking: opensThinking(rendered, info.addedTokens) }
+  /** What the calls of a model share. */
+  #shares(engine: Engine, info: ModelInfo, maxParallel: number): Pick<Loaded, 'queue' | 'batch' | 'sequences'> {
+    // One for each call that runs at the same time and two for what comes back; idle ones hold a full context twice.
+    const limits = { most: maxParallel + 2, tokens: 2 * info.contextLength, blockBytes: BLOCK_TOKENS * info.kvBytesPerToken }
+    const sequences = new Sequences(engine, limits)
+    const batch = new Batch(
+      (sessions) => sequences.step(sessions),
+      () => this.#port.pause()
+    )
+    return { queue: new Queue(maxParallel), batch, sequences }
   }
 
-  #generate(control: Control, ids: Int32Array, options: Calls['generate']['args']['options'], onText: (text: string) => void) {
-    return this.#queue.run(control, async (): Promise<GenerateResult> => {
-      const { engine, info } = this.#model
-      const session = (this.#session ??= engine.newSession())
-      const run: Run = {
-        session,
-        defaults: info,
-        loadMs: info.loadMs,
-        pacer: this.#pacer,
-        control,
-        pause: () => this.#port.pause(),
-      }
+  #owned(session: number): Sequence {
+    const owned = this.#sessions.get(session)
+    if (!owned) throw new QwasmError('disposed', 'The session was disposed.')
+    return owned
+  }
+
+  #encode(messages: unknown, options: RenderOptions): number[] {
+    const engine = this.#text
+    const { marked, mark } = this.#model.chat.render(messages, options)
+    return engine.tokenize(marked, true, mark)
+  }
+
+  /** The conversation, without its oldest turns where the caller allows that and they do not fit. */
+  #fitting(messages: readonly Message[], options: Plain<ChatOptions>): { messages: readonly Message[]; dropped: number } {
+    if (options.overflow !== 'slide' || !Array.isArray(messages)) return { messages, dropped: 0 }
+    const room = promptRoom(this.#model.info.contextLength, options.maxTokens)
+    return slide(messages, (fewer) => this.#encode(fewer, options).length <= room)
+  }
+
+  #generate(
+    control: Control,
+    ids: Int32Array,
+    options: Calls['generate']['args']['options'],
+    onText: (text: string) => void,
+    owner: number | undefined,
+    guide?: Guide
+  ): Promise<Omit<GenerateResult, 'samples'>> {
+    const { engine, info, queue, batch, sequences } = this.#model
+    const owned = owner === undefined ? undefined : this.#owned(owner)
+    const work = async () => {
+      const sequence = sequences.begin(ids, owned)
+      const encode = (text: string) => engine.tokenize(text, true)
+      const { session } = sequence
+      const prefill = (tokens: number) => sequences.withRoom(() => session.prefill(tokens))
+      const run: Run = { session, prefill, defaults: info, loadMs: info.loadMs, batch, control, encode, guide }
       try {
         return await generate(run, ids, options, onText)
-      } catch (error) {
-        if (error instanceof QwasmError && error.code !== 'dead') this.#dropSession()
-        throw error
+      } finally {
+        sequences.end(sequence)
       }
-    })
-  }
-
-  /** After a failure the sequence's state is not worth keeping; the next call begins with a new one. */
-  #dropSession(): void {
-    this.#session?.free()
-    this.#session = undefined
+    }
+    return queue.run(control, work, owned)
   }
 }

@@ -80,8 +80,8 @@ async function feed(
     const integrity = await openIntegrity(request.integrity, source, kept, request.cache)
     const files = new ModelFiles({ source, kept, integrity, mode: request.cache })
     const phase = isRemote(request.source) ? 'download' : 'prepare'
-    const { maxParallel } = request
-    const keep = await loadEngine({ engine, files, cache, meter, maxParallel, phase, anew: request.cache === 'reload' })
+    const { maxRequests } = request
+    const keep = await loadEngine({ engine, files, cache, meter, maxRequests, phase, anew: request.cache === 'reload' })
     files.release()
     return { notes: files.notes, keep }
   } finally {

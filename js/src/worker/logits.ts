@@ -2,15 +2,16 @@
 import { QwasmError } from '../errors.js'
 import type { Engine } from '../runtime/core.js'
 import { newBytes } from '../runtime/memory.js'
-import type { SlicePacer } from './generate.js'
+import type { Batch } from './batch.js'
+import type { Control } from './queue.js'
 
 export async function computeLogits(
   engine: Engine,
   vocabSize: number,
   ids: Int32Array,
   positions: readonly number[],
-  pacer: SlicePacer,
-  pause: () => Promise<void>
+  batch: Batch,
+  control: Control
 ): Promise<Float32Array> {
   if (ids.length === 0) throw new QwasmError('invalid_argument', 'The logits of no tokens were asked; at least one is needed.')
   const result = allocate(positions.length, vocabSize)
@@ -18,7 +19,7 @@ export async function computeLogits(
   try {
     session.setPrompt(ids)
     let done = 0
-    await pacer.run((tokens) => {
+    await batch.prefill(control, (tokens) => {
       const end = Math.min(done + tokens, ids.length)
       const first = Math.min(...positions.filter((position) => position >= done && position < end), end)
       const rows = end - first
@@ -26,7 +27,7 @@ export async function computeLogits(
       if (rows > 0) copyRows(result, session.logits(rows, vocabSize), vocabSize, positions, first, end)
       done = end
       return remaining
-    }, pause)
+    })
     return result
   } finally {
     session.free()

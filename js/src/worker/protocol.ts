@@ -2,6 +2,7 @@
 import type { WireError } from '../errors.js'
 import type { CacheMode } from '../loader/chunks.js'
 import type {
+  ChatDelta,
   ChatOptions,
   ChatResult,
   GenerateOptions,
@@ -48,13 +49,15 @@ export interface LoadRequest {
   wasmUrl?: string
   variant?: Variant
   threads: number
+  maxRequests: number
+  /** Calls that run as one batch. */
   maxParallel: number
   cache: CacheMode
   integrity?: Record<string, unknown> | string
   core: { dtype?: string; kv?: string; context_length?: number; choose_threads?: boolean }
 }
 
-export type Plain<T> = Omit<T, 'signal' | 'onProgress' | 'controller'>
+export type Plain<T> = Omit<T, 'signal' | 'onProgress' | 'controller' | 'n'>
 
 /** Every call: what it takes and what it gives; `events` are sent while it runs. */
 export interface Calls {
@@ -64,13 +67,22 @@ export interface Calls {
   detokenize: { args: { ids: Int32Array; skipSpecial: boolean }; result: string; events: never }
   renderChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: string; events: never }
   encodeChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: number[]; events: never }
-  generate: { args: { prompt: string | Int32Array; options: Plain<GenerateOptions> }; result: GenerateResult; events: string }
+  generate: {
+    args: { prompt: string | Int32Array; options: Plain<GenerateOptions>; session?: number }
+    result: GenerateResult
+    events: string
+  }
   chat: {
-    args: { messages: readonly Message[]; options: Plain<ChatOptions> }
+    args: { messages: readonly Message[]; options: Plain<ChatOptions>; session?: number }
     result: ChatResult
-    events: { content?: string; reasoning?: string }
+    events: ChatDelta
   }
   logits: { args: { ids: Int32Array; positions: number[] }; result: Float32Array; events: never }
+  /** A caller's own session, by a number; calls with one session run one after the other. */
+  openSession: { args: Record<string, never>; result: number; events: never }
+  saveSession: { args: { session: number }; result: Uint8Array<ArrayBuffer>; events: never }
+  restoreSession: { args: { session: number; bytes: Uint8Array }; result: void; events: never }
+  closeSession: { args: { session: number }; result: void; events: never }
   readBandwidth: { args: Record<string, never>; result: number; events: never }
 }
 

@@ -1,4 +1,4 @@
-// One at a time, in the order of asking: calls that run the model for long. Calls that wait can be taken back.
+// Which calls run the model: a few at a time, in the order of asking. Calls that wait can be taken back.
 import { abortError } from '../errors.js'
 import { Gate } from '../loader/gate.js'
 
@@ -20,16 +20,50 @@ export class Control {
   }
 }
 
-export class Queue {
-  #last: Promise<unknown> = Promise.resolve()
+interface Waiting {
+  owner: object | undefined
+  start: () => Promise<void>
+}
 
-  /** Runs `task` after everything that was asked before it; an aborted one is skipped. */
-  run<T>(control: Control, task: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(() => {
-      control.throwIfAborted()
-      return task()
+export class Queue {
+  readonly #most: number
+  readonly #waiting: Waiting[] = []
+  /** The owners of the running calls. */
+  readonly #running: (object | undefined)[] = []
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /**
+   * Runs `task` when its turn has come: no more than `most` at a time, and of the calls of one `owner` one after the other, which holds up nobody
+   * else. An aborted one is skipped.
+   */
+  run<T>(control: Control, task: () => Promise<T>, owner?: object): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const start = async () => {
+        try {
+          control.throwIfAborted()
+          resolve(await task())
+        } catch (error) {
+          reject(error)
+        }
+      }
+      this.#waiting.push({ owner, start })
+      this.#next()
     })
-    this.#last = result.catch(() => {})
-    return result
+  }
+
+  #next(): void {
+    while (this.#running.length < this.#most) {
+      const at = this.#waiting.findIndex(({ owner }) => owner === undefined || !this.#running.includes(owner))
+      if (at < 0) return
+      const { owner, start } = this.#waiting.splice(at, 1)[0]!
+      this.#running.push(owner)
+      void start().then(() => {
+        this.#running.splice(this.#running.indexOf(owner), 1)
+        this.#next()
+      })
+    }
   }
 }
