@@ -20,13 +20,18 @@ async function bundle() {
   }
   const browser = { ...common, platform: 'browser' }
   const node = { ...common, platform: 'node', target: 'node20' }
-  await build({ ...browser, entryPoints: { browser: 'js/src/browser.ts', 'worker.browser': 'js/src/worker/browser.ts' } })
+  const short = { minifyWhitespace: true } // what nobody reads while debugging: two workers and a program
+  await build({ ...browser, entryPoints: { browser: 'js/src/browser.ts' } })
+  await build({ ...browser, ...short, entryPoints: { 'worker.browser': 'js/src/worker/browser.ts' } })
+  await keepImport('worker.browser.js')
+  const openai = { ...common, platform: 'neutral', entryPoints: { openai: 'js/src/openai/index.ts' } }
+  await build(openai)
+  await build({ ...openai, format: 'cjs', outExtension: { '.js': '.cjs' } })
   // A script of the old kind, for pages run it before all else, and so that every browser takes it as a service worker.
   await build({ ...browser, format: 'iife', entryPoints: { isolation: 'js/src/isolation.ts' } })
-  await build({
-    ...node,
-    entryPoints: { node: 'js/src/node.ts', 'worker.node': 'js/src/worker/node.ts', cli: 'js/src/cli/main.ts' },
-  })
+  await build({ ...node, entryPoints: { node: 'js/src/node.ts' } })
+  await build({ ...node, ...short, entryPoints: { cli: 'js/src/cli/main.ts', 'worker.node': 'js/src/worker/node.ts' } })
+  await keepImport('worker.node.js')
   await build({
     ...node,
     format: 'cjs',
@@ -35,6 +40,14 @@ async function bundle() {
     define: { ...common.define, 'import.meta.url': 'moduleUrl' },
     banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
   })
+}
+
+/** Gives a worker's one import of the glue its comments back, which go with the white space: they keep Vite and webpack from following it. */
+async function keepImport(name) {
+  const path = join(root, 'dist', name)
+  const parts = (await readFile(path, 'utf8')).split('import(')
+  if (parts.length !== 2) throw new Error(`${name} should have one import(), and has ${parts.length - 1}.`)
+  await writeFile(path, parts.join('import(/* @vite-ignore */ /* webpackIgnore: true */ '))
 }
 
 function writeTypes() {
@@ -59,7 +72,7 @@ async function declarationsFrom(folder, file, found = new Set()) {
 /** Publishes the declarations that users see, twice: as those of an ES module and, in a folder that says so, of a CommonJS one. */
 async function copyTypes() {
   const from = join(root, 'build/types')
-  const files = await declarationsFrom(from, 'index.d.ts')
+  const files = await declarationsFrom(from, 'openai/index.d.ts', await declarationsFrom(from, 'index.d.ts'))
   for (const folder of ['types', 'types/cjs']) {
     const to = join(root, 'dist', folder)
     if (folder === 'types') await rm(to, { recursive: true, force: true })

@@ -24,8 +24,8 @@ for (const name of MODULES) {
 }
 const [pack] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
 check('npm package, unpacked', pack.unpackedSize, PACKAGE_UNPACKED)
-const SCRIPTS = ['browser.js', 'node.js', 'node.cjs', 'worker.browser.js', 'worker.node.js', 'isolation.js', 'cli.js']
-const TYPES = ['types/index.d.ts', 'types/cjs/index.d.ts', 'types/cjs/package.json']
+const SCRIPTS = ['browser.js', 'node.js', 'node.cjs', 'worker.browser.js', 'worker.node.js', 'isolation.js', 'openai.js', 'openai.cjs', 'cli.js']
+const TYPES = ['types/index.d.ts', 'types/openai/index.d.ts', 'types/cjs/index.d.ts', 'types/cjs/openai/index.d.ts', 'types/cjs/package.json']
 for (const path of [...SCRIPTS, ...TYPES, ...MODULES.flatMap(name => [`wasm/${name}.mjs`, `wasm/${name}.wasm`])].map(name => `dist/${name}`)) {
   if (pack.files.some(file => file.path === path)) continue
   failures++

@@ -29,7 +29,7 @@ after(async () => {
 /** Runs in a page and must stand alone: loads one range at a time, and gives the bits of the logits. */
 async function loadInPage({ url, ids, positions }) {
   const { loadModel } = await import('/dist/browser.js')
-  const model = await loadModel(url, { dtype: 'q4', maxParallel: 1 })
+  const model = await loadModel(url, { dtype: 'q4', maxRequests: 1 })
   const logits = await model.logits(ids, { positions })
   let hash = 2166136261
   for (const word of new Uint32Array(logits.buffer)) hash = Math.imul(hash ^ word, 16777619)

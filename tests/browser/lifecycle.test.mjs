@@ -59,13 +59,13 @@ async function prepareInPage() {
   await model.dispose()
 }
 
-/** Runs in the page: what the load and two calls at once reject with, then what a later call rejects with. */
+/** Runs in the page: what the load and two calls at once, of which one waits for the other, reject with, then what a later call rejects with. */
 async function dieInPage({ options }) {
   const { loadModel } = await import('/dist/browser.js')
   const words = promise => promise.then(() => 'it worked', ({ code, message }) => `${code}: ${message}`)
   let model
   try {
-    model = await loadModel(new URL('/models/demo/', location.origin), options)
+    model = await loadModel(new URL('/models/demo/', location.origin), { maxParallel: 1, ...options })
   } catch (error) {
     return { load: `${error.code}: ${error.message}` }
   }

@@ -164,7 +164,7 @@ describe('a load that was ended', () => {
   it('by SIGKILL, at ten points, goes on with at most one chunk fetched twice', async () => {
     const script = join(temporaryFolder(), 'load.mjs')
     writeFileSync(script, `import { loadModel } from '${new URL('../../dist/node.js', import.meta.url)}'
-      const model = await loadModel(process.argv[2], { dtype: 'q4', maxParallel: 1 })
+      const model = await loadModel(process.argv[2], { dtype: 'q4', maxRequests: 1 })
       console.log('loaded')
       await new Promise((resolve) => setTimeout(resolve, 10_000))`)
     server.bandwidth = 12e6
@@ -175,7 +175,7 @@ describe('a load that was ended', () => {
       await server.reached(before + Math.floor((WEIGHTS * (point + Math.random())) / 10))
       process.kill('SIGKILL')
       await new Promise((resolve) => process.once('exit', resolve))
-      await load({ settle: false, maxParallel: 1 })
+      await load({ settle: false, maxRequests: 1 })
       const all = server.sent - before
       const once = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
       // Of what was sent last, a chunk may have been on its way, one in part, and one not yet written down.

@@ -57,12 +57,12 @@ const ROWS = [
 ]
 
 /** Loads rows of weights.bin and checks every byte; gives the progress reports and the engine. */
-async function loadRows(source, { rows = ROWS, maxParallel = 4, ...options } = {}) {
+async function loadRows(source, { rows = ROWS, maxRequests = 4, ...options } = {}) {
   const engine = recorder(rows, options)
   const reports = []
   const meter = new ProgressMeter((progress) => reports.push(progress))
   const files = new ModelFiles({ source, mode: 'default' })
-  await loadEngine({ engine, files, cache: undefined, meter, maxParallel, phase: 'download', anew: false })
+  await loadEngine({ engine, files, cache: undefined, meter, maxRequests, phase: 'download', anew: false })
   rows.forEach(([offset, length], row) => {
     const { bytes, order } = engine.got[row + 3]
     assert.equal(Buffer.compare(bytes, data.subarray(offset, offset + length)), 0, `row ${row}`)
@@ -95,7 +95,7 @@ describe('rows of weights', () => {
       await openHere(folder),
       new FilesSource([{ name: 'weights.bin', blob: new Blob([data]) }, { name: 'config.json', blob: new Blob(['{}']) }]),
     ]) {
-      for (const maxParallel of [1, 4, 16]) await loadRows(source, { maxParallel })
+      for (const maxRequests of [1, 4, 16]) await loadRows(source, { maxRequests })
       await source.close()
     }
   })
@@ -131,7 +131,7 @@ describe('rows of weights', () => {
         return source.read(...args).finally(() => open--)
       },
     }
-    await loadRows(counting, { maxParallel: 3 })
+    await loadRows(counting, { maxRequests: 3 })
     assert.equal(most, 3)
   })
 
@@ -148,7 +148,7 @@ describe('rows of weights', () => {
       return push.call(this, id, ...rest)
     }
     const files = new ModelFiles({ source: counting, mode: 'default' })
-    await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxParallel: 16, phase: 'prepare', anew: false })
+    await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxRequests: 16, phase: 'prepare', anew: false })
     assert.ok(ahead > 8 && ahead <= 40, `${ahead} chunks`)
   })
 
@@ -176,7 +176,7 @@ describe('rows of weights', () => {
     }
     const engine = recorder([[at, 2 * CHUNK]])
     const files = new ModelFiles({ source, mode: 'default' })
-    await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxParallel: 4, phase: 'prepare', anew: false })
+    await loadEngine({ engine, files, cache: undefined, meter: new ProgressMeter(() => {}), maxRequests: 4, phase: 'prepare', anew: false })
     const { bytes } = engine.got[3]
     for (const i of [0, 1, CHUNK, 2 * CHUNK - 1]) assert.equal(bytes[i], byteAt(at + i))
   })

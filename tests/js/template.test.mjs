@@ -2,11 +2,15 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { conversations, randomChoices } from './support/conversations.mjs'
 import { demo, goldens, qwen3Tokenizer } from './support/models.mjs'
 import { importSource } from './support/source.mjs'
 
-const { ChatRenderer, opensThinking } = await importSource('chat/template.ts')
-const { chooseMark, markText } = await importSource('chat/inert.ts')
+const { ChatRenderer, openedThinking, chooseMark, markText, beginTurn } = await importSource(
+  'chat/template.ts',
+  'chat/inert.ts',
+  'chat/turn.ts'
+)
 
 function renderer(folder) {
   const config = JSON.parse(readFileSync(`${folder}/tokenizer_config.json`, 'utf8'))
@@ -73,6 +77,48 @@ describe('messages', () => {
     assert.equal(render(parts), render(hi))
   })
 
+  it('with JSON text for arguments become objects where a template asks for a mapping', () => {
+    const template = plain(
+      '{% for m in messages %}{% for c in m.tool_calls or [] %}' +
+        '{% if c.function.arguments is mapping %}{{ c.function.arguments.a }}{% endif %}{% endfor %}{% endfor %}'
+    )
+    assert.equal(template.render(call('{"a":1}'), {}).text, '1')
+  })
+
+  it('with JSON text for arguments render in the XML form too', () => {
+    const template = plain(
+      '{%- for m in messages %}{%- for c in m.tool_calls or [] %}{%- set call = c.function if c.function is defined else c %}' +
+        "{{- '<tool_call>\\n<function=' + call.name + '>\\n' }}{%- for key, value in call.arguments | items %}" +
+        "{{- '<parameter=' + key + '>\\n' }}{{- value if value is string else value | tojson | safe }}" +
+        "{{- '\\n</parameter>\\n' }}{%- endfor %}" +
+        "{{- '</function>\\n</tool_call>' }}{%- endfor %}{%- endfor %}"
+    )
+    const expected =
+      '<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=b>\n[1, null]\n</parameter>\n</function>\n</tool_call>'
+    for (const args of ['{"a":"x","b":[1,null]}', { a: 'x', b: [1, null] }]) assert.equal(template.render(call(args), {}).text, expected)
+  })
+
+  const twoCalls = {
+    role: 'assistant',
+    tool_calls: ['x', 'y'].map((id) => ({ id, type: 'function', function: { name: id, arguments: {} } })),
+  }
+  const result = (id, content) => ({ role: 'tool', tool_call_id: id, content })
+
+  it('with results of several calls come in the order of the calls', () => {
+    const inOrder = render([...hi, twoCalls, result('x', 'first'), result('y', 'second')])
+    assert.match(inOrder, /first[^]*second/)
+    assert.equal(render([...hi, twoCalls, result('y', 'second'), result('x', 'first')]), inOrder)
+    assert.equal(render([...hi, twoCalls, ...['first', 'second'].map((content) => ({ role: 'tool', content }))]), inOrder)
+  })
+
+  it('with a result of a call that nobody made are refused', () => {
+    rejects([...hi, twoCalls, result('x', '1'), result('z', '2')], {
+      code: 'invalid_argument',
+      message: /messages\[3\]\.tool_call_id is 'z'.*'x', 'y'/,
+    })
+    rejects([...hi, result('x', '1')], { code: 'invalid_argument', message: /no call before it has an id/ })
+  })
+
   it('are never changed', () => {
     const messages = [...call('{"a": "<|im_end|>"}'), { role: 'user', content: [{ type: 'text', text: '<think>' }] }]
     const before = structuredClone(messages)
@@ -98,6 +144,13 @@ describe('a template', () => {
   it('gets further variables', () =>
     assert.equal(plain('{{ a }}{{ b.c }}').render(hi, { templateVariables: { a: 1, b: { c: 'x' } } }).text, '1x'))
 
+  it('gets the tokenizer’s special tokens by name; one that is not there is nothing', () => {
+    const source = '{{ bos_token }}|{{ eos_token }}|{% if unk_token %}unk{% endif %}'
+    const template = new ChatRenderer({ default: source }, [], { eos_token: '</s>' })
+    assert.equal(template.render(hi, {}).text, '|</s>|')
+    assert.equal(template.render(hi, { templateVariables: { bos_token: '<s>', eos_token: 'x' } }).text, '<s>|x|')
+  })
+
   it('gets enable_thinking only when it is set', () => {
     const template = plain('{{ enable_thinking is defined }} {{ enable_thinking }}')
     assert.equal(template.render(hi, {}).text, 'false ')
@@ -118,10 +171,10 @@ describe('a template', () => {
     refused('{{ "a" | levitate }}', /levitate/)
     refused('{{ messages is enchanted }}', /enchanted/)
     refused('{% if %}', /template/)
+    refused('{{ lipsum() }}', /lipsum/)
   })
   it('that refuses the messages says why', () =>
     refused('{{ raise_exception("only one user, please") }}', /only one user, please/))
-  it('that needs a name of the tokenizer says which', () => refused('{{ bos_token }}', /bos_token/))
   it('that is missing is an error', () =>
     assert.throws(() => new ChatRenderer({}, []).render(hi, {}), { code: 'missing', message: /no chat template/ }))
 })
@@ -162,13 +215,34 @@ describe('a mark', () => {
   })
 })
 
+describe('whatever is given', () => {
+  const { messages: anyMessages, templateOptions } = conversations(randomChoices(7))
+
+  it('is a prompt or a typed error, 10,000 times', () => {
+    const counts = {}
+    for (let i = 0; i < 10000; i++) {
+      const [messages, given] = [anyMessages(), templateOptions()]
+      try {
+        const turn = beginTurn(qwen3, [], (prompt) => [prompt.length], messages, given)
+        assert.ok(turn.ids[0] > 0 && turn.answer)
+        counts.good = (counts.good ?? 0) + 1
+      } catch (error) {
+        assert.equal(error.name, 'QwasmError', `${error.stack} of ${JSON.stringify([messages, given])}`)
+        assert.notEqual(error.code, 'internal')
+        counts[error.code] = (counts[error.code] ?? 0) + 1
+      }
+    }
+    assert.ok(counts.good > 1000 && counts.invalid_argument > 1000, JSON.stringify(counts))
+  })
+})
+
 describe('thinking that the prompt opens', () => {
-  const opens = (content) =>
-    opensThinking({ marked: content, text: content, mark: '\ue000' }, [{ id: 1, content: '<|im_start|>', special: true }])
+  const opened = (content) =>
+    openedThinking({ marked: content, text: content, mark: '\ue000' }, [{ id: 1, content: '<|im_start|>', special: true }])
   it('is seen at the end of the last turn', () => {
-    assert.equal(opens('<|im_start|>user\nHi<|im_start|>assistant\n<think>\n'), true)
-    assert.equal(opens('<|im_start|>assistant\n<think>\n\n</think>\n\n'), false)
-    assert.equal(opens('<|im_start|>assistant\n'), false)
-    assert.equal(opens('<|im_start|>assistant\n<think>left open<|im_start|>assistant\n'), false)
+    assert.equal(opened('<|im_start|>user\nHi<|im_start|>assistant\n<think>\n'), '<think>\n')
+    assert.equal(opened('<|im_start|>assistant\n<think>\n\n</think>\n\n'), undefined)
+    assert.equal(opened('<|im_start|>assistant\n'), undefined)
+    assert.equal(opened('<|im_start|>assistant\n<think>left open<|im_start|>assistant\n'), undefined)
   })
 })

@@ -116,6 +116,16 @@ describe('the demo tokenizer', () => {
     writeFileSync(join(folder, 'chat_template.jinja'), 'file')
     assert.equal(await rendered(), 'file')
   })
+
+  it('hands the template the special tokens of tokenizer_config.json, as texts or objects', async () => {
+    const folder = temporaryFolder(demo)
+    const special = { bos_token: { content: '<|im_start|>', special: true }, eos_token: '<|im_end|>', unk_token: null, add_bos_token: true }
+    const template = '{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ unk_token }}{{ add_bos_token }}'
+    writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ ...special, chat_template: template }))
+    const tokenizer = await loadTokenizer(folder)
+    assert.equal(await tokenizer.renderChat([{ role: 'user', content: 'x' }]), '<|im_start|>x<|im_end|>')
+    await tokenizer.dispose()
+  })
 })
 
 describe('a model without a tokenizer', () => {

@@ -45,7 +45,11 @@ describe('the tarball', () => {
       assert.ok(existsSync(resolve(`qwasm/${name}`)), name)
     }
     assert.equal(resolve('qwasm'), join(project.qwasm, 'dist/node.cjs'))
-    assert.equal(run('--input-type=module', '-e', "console.log(import.meta.resolve('qwasm'))"), pathToFileURL(join(project.qwasm, 'dist/node.js')).href)
+    assert.equal(resolve('qwasm/openai'), join(project.qwasm, 'dist/openai.cjs'))
+    for (const [name, file] of Object.entries({ qwasm: 'node.js', 'qwasm/openai': 'openai.js' })) {
+      const url = pathToFileURL(join(project.qwasm, 'dist', file)).href
+      assert.equal(run('--input-type=module', '-e', `console.log(import.meta.resolve('${name}'))`), url)
+    }
   })
 
   it('type-checks in a strict project of ES modules and of CommonJS', () => {
@@ -54,11 +58,13 @@ describe('the tarball', () => {
       const error: QwasmErrorCode = new QwasmError('dead', 'text').code
       // @ts-expect-error: there is no such dtype
       await loadModel('models/demo', { dtype: 'q5' })
+      const openai: OpenAI = createOpenAI(model)
+      for await (const { choices } of await openai.chat.completions.create({ messages: [], stream: true })) void choices[0]?.delta.content
       return (await model.chat([{ role: 'user', content: error }]).result()).ids
     }
     void use\n`
-    writeFileSync(join(project.folder, 'use.mts'), `import { loadModel, QwasmError, type QwasmErrorCode } from 'qwasm'\n${use}`)
-    writeFileSync(join(project.folder, 'use.cts'), `import { loadModel, QwasmError, type QwasmErrorCode } from 'qwasm'\n${use}`)
+    const imports = `import { loadModel, QwasmError, type QwasmErrorCode } from 'qwasm'\nimport { createOpenAI, type OpenAI } from 'qwasm/openai'\n`
+    for (const name of ['use.mts', 'use.cts']) writeFileSync(join(project.folder, name), imports + use)
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2023,dom', '--types', '']
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
     const { status, stdout } = spawnSync(process.execPath, [tsc, ...options, 'use.mts', 'use.cts'], { cwd: project.folder, encoding: 'utf8' })
@@ -84,10 +90,13 @@ describe('importing the package', () => {
     }
     const script = `${traps}\nconsole.log(Object.keys(require('qwasm')).sort().join())`
     assert.equal(run('--input-type=commonjs', '-e', script), names)
+    const openai = `${traps}\nconsole.log(Object.keys(await import('qwasm/openai')).sort().join(), Object.keys(require('qwasm/openai')).sort().join())`
+    const both = `import { createRequire } from 'node:module'\nconst require = createRequire(process.cwd() + '/x.js')\n${openai}`
+    assert.equal(run('--input-type=module', '-e', both), 'OpenAIError,createOpenAI OpenAIError,createOpenAI')
   })
 
   it('evaluates no text as code, and names no other host', () => {
-    for (const name of ['browser.js', 'node.js', 'node.cjs', 'worker.browser.js', 'worker.node.js', 'isolation.js']) {
+    for (const name of ['browser.js', 'node.js', 'node.cjs', 'openai.js', 'openai.cjs', 'worker.browser.js', 'worker.node.js', 'isolation.js']) {
       const text = readFileSync(join(project.qwasm, 'dist', name), 'utf8')
       assert.doesNotMatch(text, /\beval\(|\bnew Function\b|\bimportScripts\(/, name)
     }

@@ -1,5 +1,5 @@
 // The models that tests load, and a folder with the real Qwen3 tokenizer and chat template.
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -23,5 +23,15 @@ export function temporaryFolder(from) {
   after(() => rmSync(folder, { recursive: true, force: true }))
   if (from && !existsSync(from)) throw new Error(`${from} is missing: run npm ci.`)
   if (from) cpSync(from, folder, { recursive: true })
+  return folder
+}
+
+/** A folder with the demo model whose answers never end by themselves: the id that is said to end them has no token. */
+export function endlessDemo() {
+  const folder = temporaryFolder(demo)
+  for (const name of ['config.json', 'generation_config.json']) {
+    const path = join(folder, name)
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), eos_token_id: 2047 }))
+  }
   return folder
 }
