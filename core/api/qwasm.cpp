@@ -26,6 +26,11 @@ struct qw_session {
   std::string logprobs;  // result of qw_logprobs
 };
 
+struct qw_gguf {
+  std::unique_ptr<qwasm::GgufExport> file;
+  std::span<const uint8_t> piece;
+};
+
 namespace {
 
 thread_local Status last_failure;
@@ -51,7 +56,7 @@ const char* give_text(qw_engine* engine, Status status) {
 
 extern "C" {
 
-const char* qw_kernels(void) { return qwasm::default_kernels(qwasm::Format::kF32).name; }
+const char* qw_kernels(void) { return qwasm::default_kernels({}).name; }
 const char* qw_error_message(void) { return last_failure.message().c_str(); }
 int32_t qw_error_code(void) { return static_cast<int32_t>(last_failure.code()); }
 
@@ -129,6 +134,24 @@ double qw_read_bandwidth(qw_engine* engine) {
   const int32_t result = give(engine->engine.read_bandwidth(&bytes_per_second));
   return result < 0 ? result : bytes_per_second;
 }
+
+qw_gguf* qw_gguf_new(qw_engine* engine, const char* name) {
+  if (!engine) return give(null_argument("engine")), nullptr;
+  std::unique_ptr<qwasm::GgufExport> file;
+  if (give(engine->engine.export_gguf(name ? name : "", &file)) < 0) return nullptr;
+  return new qw_gguf{std::move(file), {}};
+}
+
+void qw_gguf_free(qw_gguf* gguf) { delete gguf; }
+double qw_gguf_bytes(qw_gguf* gguf) { return gguf ? static_cast<double>(gguf->file->bytes()) : 0; }
+
+int32_t qw_gguf_next(qw_gguf* gguf) {
+  if (!gguf) return give(null_argument("gguf"));
+  Status status = gguf->file->next(&gguf->piece);
+  return give(std::move(status), static_cast<int64_t>(gguf->piece.size()));
+}
+
+const void* qw_gguf_piece(qw_gguf* gguf) { return gguf ? gguf->piece.data() : nullptr; }
 
 int32_t qw_tokenize(qw_engine* engine, const char* text, size_t length, int32_t honour_added, uint32_t inert_mark) {
   if (!engine || (!text && length > 0)) return give(null_argument(engine ? "text" : "engine"));
@@ -217,6 +240,13 @@ int32_t qw_set_grammar(qw_session* session, const char* gbnf) {
 int32_t qw_is_complete(qw_session* session) { return session ? session->session->is_complete() : give(null_argument("session")); }
 
 const float* qw_logits(qw_session* session) { return session ? session->session->logits() : nullptr; }
+
+const float* qw_hidden(qw_session* session) {
+  if (!session) return give(null_argument("session")), nullptr;
+  const float* hidden = session->session->hidden();
+  if (!hidden) give(qwasm::error(Code::kWrongState, "qw_hidden: the prompt has not been run to its end"));
+  return hidden;
+}
 
 const char* qw_logprobs(qw_session* session, int32_t top) {
   if (!session) return give(null_argument("session")), nullptr;

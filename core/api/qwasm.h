@@ -29,6 +29,7 @@ typedef enum qw_status {
 
 typedef struct qw_engine qw_engine;   /* a model, its tokenizer and its threads: loading, then ready */
 typedef struct qw_session qw_session; /* one sequence of tokens: its KV cache, sampler and text decoder */
+typedef struct qw_gguf qw_gguf;       /* a model on its way into a GGUF file */
 
 /* The name of the kernels this module runs: "relaxed", "simd" or "scalar". */
 const char* qw_kernels(void);
@@ -41,10 +42,13 @@ const char* qw_error_message(void);
 
 /* `options`: JSON object; every key may be left out:
  *   "parts":          "model" (default), "tokenizer" (no weights are read) or "headers" (config and tensor headers, for qw_inspect)
- *   "dtype":          "exact" (weights as stored, float32 arithmetic), "q8" or "q4" (made while loading; see core/quant/panel.h), or "auto":
- *                     q8 for up to 1e9 parameters where its weights fit into memory_budget, else q4
+ *   "dtype":          "exact" (weights as stored, float32 arithmetic), "stored" (the same values, of quantized files in the form that is
+ *                     multiplied fast; see core/quant/format.h), "q8" or "q4" (made while loading; see core/quant/panel.h), or "auto": q8 for up
+ *                     to 1e9 parameters where its weights fit into memory_budget, else q4
  *   "memory_budget":  bytes that the weights may take; default: no limit
- *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_block.h), or "auto": f32 where dtype is exact, else f16
+ *   "gguf":           the model is this GGUF file, or all parts of the one whose part it is; default: a folder as Hugging Face has it
+ *   "kv":             "f32", "f16" or "q8" (see core/quant/cache_block.h), or "auto": f32 where arithmetic is in float32 (dtype "exact", and
+ *                     "stored" of a file of floats), else f16
  *   "context_length": tokens, 1 … 2^24; default min(max_position_embeddings, 4096)
  *   "threads":        1 …; clamped to the pool that the module was started with
  *   "choose_threads": true: uses fewer of them where that decodes as fast, by a measurement of some 30 ms after loading
@@ -112,6 +116,7 @@ void qw_free(void* address);
  *   identity (a word that differs where sessions of one model are of no use to another: it covers config, formats and parts of all weights),
  *   eos_token_ids ([ids], in order), generation_config (object as in the file, or null),
  *   has_tokenizer, added_tokens ([{id, content, special}]), known_tokens (ids that have a token),
+ *   begin_ids, end_ids (ids that transformers puts around a whole text, such as Llama 3's <|begin_of_text|>; qw_tokenize does not),
  *   chat_templates (object name → Jinja text; "default" is the ordinary one; empty where the model has none),
  *   special_tokens (object name, such as eos_token → text, from tokenizer_config.json).
  * For parts "tokenizer" the fields about weights are absent. NULL on failure. */
@@ -125,6 +130,16 @@ const char* qw_inspect(qw_engine* engine, double context, double bandwidth);
 /* Bytes per second at which all threads together read the weights' memory, the best of three times: decoding reads them once a token, so
  * this bounds its speed. Takes as long as a few tokens. A negative qw_status on failure. */
 double qw_read_bandwidth(qw_engine* engine);
+
+/* ---- GGUF -------------------------------------------------------------------------------------------------------------------
+ * A loaded model as a file that llama.cpp and others read, in pieces: see core/engine/export.h. `name`: what the file calls the model, or NULL. */
+qw_gguf* qw_gguf_new(qw_engine* engine, const char* name); /* NULL on failure */
+void qw_gguf_free(qw_gguf* gguf);                          /* before its engine */
+double qw_gguf_bytes(qw_gguf* gguf);                       /* of the whole file */
+
+/* The next piece in the file's order: its length, 0 at the end; its bytes are then at qw_gguf_piece. */
+int32_t qw_gguf_next(qw_gguf* gguf);
+const void* qw_gguf_piece(qw_gguf* gguf);
 
 /* ---- text ------------------------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +172,7 @@ int32_t qw_set_prompt(qw_session* session, const int32_t* ids, size_t count);
 
 /* Runs up to `max_tokens` prompt tokens, 64 at the most; returns how many remain. At 0 the logits of the last token are there.
  * `logits_rows`: for that many trailing tokens of this slice the logits are kept at qw_logits (rows × vocab_size, float32); 0 = none,
- * except the prompt's last token. */
+ * except the prompt's last token; -1 = not even those, for whom qw_hidden is enough: the head, which is much of a small model, is not run. */
 int32_t qw_prefill(qw_session* session, int32_t max_tokens, int32_t logits_rows);
 
 /* Puts `ids` behind the first `length` tokens of the sequence, in place of what steps drew there and no step has run yet: as if they had been drawn.
@@ -184,6 +199,10 @@ int32_t qw_is_complete(qw_session* session);
 
 /* Logits of the last prefill or step (row-major: rows of vocab_size float32). The pointer is valid until the next call with the session. */
 const float* qw_logits(qw_session* session);
+
+/* The hidden state of the prompt's last token behind the model's last norm, as the head reads it: hidden_size float32. NULL (QW_WRONG_STATE) where
+ * the prompt has not been run to its end. The pointer is valid until the next call with the session. */
+const float* qw_hidden(qw_session* session);
 
 /* JSON object about the sequence's last token, which a step drew or qw_append put there: {id, logprob, bytes, top: [{id, logprob, bytes}]}. Log-probabilities are those of
  * the model itself (log-softmax of its logits, natural logarithm, before any sampling option), rounded to float32. `top`: how many of the

@@ -20,7 +20,7 @@ Status choose_threads(const Config& config, const Weights& weights, const Kernel
   if (pool.threads() == 1 || matrix_bytes(head.format, head.rows, head.columns) < kSmallHead) return {};
   Ops ops(config, kernels, pool);
   Buffer<float> x, y;
-  QW_TRY(ops.prepare(1, head.format));
+  QW_TRY(ops.prepare(1, FormatSet(head.format)));
   QW_TRY(x.allocate(static_cast<uint64_t>(head.columns), "activations"));
   QW_TRY(y.allocate(static_cast<uint64_t>(head.rows), "logits"));
   std::fill(x.data(), x.data() + head.columns, 1.0f);

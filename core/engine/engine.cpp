@@ -14,7 +14,6 @@ namespace qwasm {
 
 namespace {
 
-constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kLongestContext = 1 << 24;
 constexpr auto kOptional = Presence::kOptional;
 constexpr int64_t kSampledBytes = 4096;  // of each matrix, for a model's identity: 0.8 MB of Qwen3-0.6B
@@ -37,6 +36,11 @@ std::string identity_of(const Model& model, const std::string& layout, CacheForm
   return text;
 }
 
+int64_t default_context(const Config& c) {
+  const int64_t most = std::min(c.max_position_embeddings, Loader::kDefaultContext);
+  return c.sliding_window > 0 ? std::min(most, c.sliding_window) : most;
+}
+
 Status one_of(const Fields& fields, const char* name, std::initializer_list<const char*> choices, std::string* out) {
   QW_TRY(fields.text(name, kOptional, out));
   std::string all;
@@ -54,20 +58,21 @@ Status read_engine_options(std::string_view text, EngineOptions* options) {
   Json json;
   QW_TRY(parse_json_object(text, "options", &json));
   const Fields fields(json, "options");
-  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads", "choose_threads", "memory_budget"}));
+  QW_TRY(fields.only({"parts", "dtype", "kv", "context_length", "threads", "choose_threads", "memory_budget", "gguf"}));
   std::string parts = "model", dtype = "auto", kv = "auto";
   QW_TRY(one_of(fields, "parts", {"model", "tokenizer", "headers"}, &parts));
-  QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4"}, &dtype));
+  QW_TRY(one_of(fields, "dtype", {"auto", "exact", "q8", "q4", "stored"}, &dtype));
   QW_TRY(one_of(fields, "kv", {"auto", "f32", "f16", "q8"}, &kv));
-  for (const auto choice : {Loader::DType::kAuto, Loader::DType::kExact, Loader::DType::kQ8, Loader::DType::kQ4}) {
-    if (dtype == dtype_name(choice)) options->load.dtype = choice;
+  for (size_t i = 0; i < std::size(Loader::kDTypeNames); ++i) {
+    if (dtype == Loader::kDTypeNames[i]) options->load.dtype = static_cast<Loader::DType>(i);
   }
   options->load.parts = parts == "model" ? Loader::Parts::kModel : parts == "tokenizer" ? Loader::Parts::kTokenizer : Loader::Parts::kHeaders;
   for (const auto choice : {CacheFormat::kF32, CacheFormat::kF16, CacheFormat::kQ8}) {
     if (kv == cache_format_name(choice)) options->kv = choice;
   }
+  QW_TRY(fields.text("gguf", kOptional, &options->load.gguf));
   QW_TRY(fields.integer("memory_budget", 0, int64_t{1} << 53, kOptional, &options->load.memory_budget));
-  QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->context_length));
+  QW_TRY(fields.integer("context_length", 1, kLongestContext, kOptional, &options->load.context_length));
   QW_TRY(fields.boolean("choose_threads", kOptional, &options->choose_threads));
   return fields.integer("threads", 1, 1 << 16, kOptional, &options->threads);
 }
@@ -120,12 +125,12 @@ Status Engine::finish_loading() {
   if (options_.load.parts == Loader::Parts::kModel) {
     QW_TRY(find_end_tokens(model_.config, model_.generation_config, &eos_token_ids_));
     const int64_t limit = model_.config.max_position_embeddings;
-    context_length_ = options_.context_length > 0 ? options_.context_length : std::min(limit, kDefaultContext);
+    context_length_ = options_.load.context_length > 0 ? options_.load.context_length : default_context(model_.config);
     if (context_length_ > limit) {
       model_.notes.push_back("contextLength " + std::to_string(context_length_) + " is beyond the model's max_position_embeddings " +
                              std::to_string(limit) + "; answers may lose quality past it");
     }
-    const Kernels& kernels = default_kernels(model_.weights.embed_tokens.format);
+    const Kernels& kernels = default_kernels(model_.weights.formats);
     forward_ = std::make_unique<Forward>(model_.config, model_.weights, kernels, pool_);
     QW_TRY(forward_->prepare());
     if (options_.choose_threads) QW_TRY(choose_threads(model_.config, model_.weights, kernels, pool_));
@@ -149,7 +154,8 @@ Status Engine::tokenizer(const Tokenizer** tokenizer) const {
 }
 
 CacheFormat Engine::cache_format() const {
-  return options_.kv.value_or(loader_.dtype() == Loader::DType::kExact ? CacheFormat::kF32 : CacheFormat::kF16);
+  const bool exact = loader_.dtype() == Loader::DType::kExact || model_.weights.formats.only_floats();
+  return options_.kv.value_or(exact ? CacheFormat::kF32 : CacheFormat::kF16);
 }
 
 Status Engine::new_session(std::unique_ptr<Session>* session) {
@@ -201,6 +207,11 @@ Status Engine::read_bandwidth(double* bytes_per_second) {
   return {};
 }
 
+Status Engine::export_gguf(std::string_view name, std::unique_ptr<GgufExport>* file) {
+  QW_TRY(require_weights());
+  return GgufExport::make(model_, {model_, eos_token_ids_, std::string(name)}, file);
+}
+
 Status Engine::inspect(int64_t context, double bandwidth, std::string* json) const {
   QW_TRY(require_loaded());
   if (!model_.has_config) return error(Code::kWrongState, "only the tokenizer was loaded");
@@ -216,6 +227,8 @@ Status Engine::info(std::string* json) const {
   }
   Json info = {{"has_tokenizer", model_.tokenizer != nullptr},
                {"added_tokens", added},
+               {"begin_ids", model_.tokenizer ? model_.tokenizer->begin_ids() : std::vector<int32_t>()},
+               {"end_ids", model_.tokenizer ? model_.tokenizer->end_ids() : std::vector<int32_t>()},
                {"known_tokens", model_.tokenizer ? model_.tokenizer->id_limit() : 0},
                {"chat_templates", model_.chat_templates},
                {"special_tokens", model_.special_tokens},
@@ -224,25 +237,25 @@ Status Engine::info(std::string* json) const {
     const Config& c = model_.config;
     std::set<std::string> dtypes;
     for (const auto& [name, tensor] : model_.tensors) dtypes.insert(tensor.dtype);
-    info.update({{"architecture", c.architecture},
-                 {"model_type", c.model_type},
-                 {"parameters", count_parameters(c)},
-                 {"layers", c.num_hidden_layers},
-                 {"hidden_size", c.hidden_size},
-                 {"vocab_size", c.vocab_size},
-                 {"max_position_embeddings", c.max_position_embeddings},
-                 {"context_length", context_length_},
-                 {"dtype", dtype_name(loader_.dtype())},
-                 {"key_value_heads", c.num_key_value_heads},
-                 {"kv", cache_format_name(cache_format())},
-                 {"stored_dtypes", dtypes},
-                 {"weight_bytes", model_.weights.memory.size()},
-                 {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
-                 {"threads", pool_.used()},
-                 {"kernels", default_kernels(model_.weights.embed_tokens.format).name},
-                 {"identity", identity_of(model_, loader_.weights_layout(), cache_format())},
-                 {"eos_token_ids", eos_token_ids_},
-                 {"generation_config", model_.generation_config}});
+    info.update(numbers_object({{"parameters", count_parameters(c)},
+                                {"layers", c.num_hidden_layers},
+                                {"hidden_size", c.hidden_size},
+                                {"vocab_size", c.vocab_size},
+                                {"max_position_embeddings", c.max_position_embeddings},
+                                {"context_length", context_length_},
+                                {"key_value_heads", c.num_key_value_heads},
+                                {"weight_bytes", static_cast<int64_t>(model_.weights.memory.size())},
+                                {"kv_bytes_per_token", KvCache::bytes_per_token(c, cache_format())},
+                                {"threads", pool_.used()}}));
+    info["architecture"] = c.architecture;
+    info["model_type"] = c.model_type;
+    info["dtype"] = dtype_name(loader_.dtype());
+    info["kv"] = cache_format_name(cache_format());
+    info["stored_dtypes"] = dtypes;
+    info["kernels"] = default_kernels(model_.weights.formats).name;
+    info["identity"] = identity_of(model_, loader_.weights_layout(), cache_format());
+    info["eos_token_ids"] = eos_token_ids_;
+    info["generation_config"] = model_.generation_config;
   }
   *json = to_text(info);
   return {};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/export.h"
 #include "core/engine/load.h"
 #include "core/engine/session.h"
 
@@ -14,7 +15,6 @@ namespace qwasm {
 // The options of qw_engine_new; see core/api/qwasm.h.
 struct EngineOptions {
   Loader::Options load;
-  int64_t context_length = 0;  // 0: min(max_position_embeddings, 4096)
   int64_t threads = 1;
   bool choose_threads = false;  // use fewer of them where that is as fast
   // Of the KV cache; none: float32 where the weights are exact, else float16.
@@ -40,6 +40,7 @@ class Engine {
   Status tokenizer(const Tokenizer** tokenizer) const;
   Status new_session(std::unique_ptr<Session>* session);
   Status read_bandwidth(double* bytes_per_second);
+  Status export_gguf(std::string_view name, std::unique_ptr<GgufExport>* file);
 
   // What a session draws follows a grammar from now on; null: no grammar. See qw_set_grammar.
   Status set_grammar(Session& session, const char* gbnf);

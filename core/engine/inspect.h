@@ -7,9 +7,10 @@ namespace qwasm {
 
 // A JSON object; all counts are exact, derived from the shapes:
 //   architecture, model_type, runnable, layers, hidden_size, intermediate_size, vocab_size, max_position_embeddings, tied_embeddings
-//   attention:  { kind: "MHA" | "GQA" | "MQA", query_heads, key_value_heads, ratio (query heads per key-value head), head_dim, rope_type, rope_theta }
+//   attention:  { kind: "MHA" | "GQA" | "MQA", query_heads, key_value_heads, ratio (query heads per key-value head), head_dim, rope_type, rope_theta,
+//               rope_layers (those that turn positions in), qk_norm, qkv_bias }
 //   experts:    null, or { count, per_token, intermediate_size, layers }
-//   parameters: { total (a tied head counted once), active, read_per_token, embedding, attention, mlp, experts, router, norms, lm_head }.
+//   parameters: { total (a tied head counted once), active, read_per_token, embedding, attention (with its biases), mlp, experts, router, norms, lm_head }.
 //               active: all but the experts that a token leaves out, as model cards count ("3.3B activated"); read_per_token: those that
 //               the step of one token reads, so without an untied embedding, of which it is one row.
 //   operations_per_token: { context, matrices, attention, total }: a multiplication and its addition are two operations; attention at

@@ -44,6 +44,10 @@ void read_special_tokens(const Json& tokenizer_config, std::map<std::string, std
 }  // namespace
 
 Loader::Loader(const Options& options, ThreadPool& pool, Model* model) : options_(options), pool_(pool), model_(model) {
+  if (!options.gguf.empty()) {
+    ask(Role::kGguf, options.gguf, /*optional=*/false, 0, kFirstGgufWant);
+    return;
+  }
   const Parts parts = options.parts;
   const bool tokenizer_only = parts == Parts::kTokenizer;
   if (!tokenizer_only) ask(Role::kConfig, "config.json", /*optional=*/false);
@@ -121,7 +125,8 @@ Status Loader::answer_missing(const Pending& pending) {
 Status Loader::check_length(const Pending& pending, std::span<const char> bytes, int64_t file_size) const {
   const Want& want = pending.want;
   const auto found = static_cast<int64_t>(bytes.size());
-  if (want.length == 0 || found == want.length || pending.role == Role::kPrefix) return {};
+  if (want.length == 0 || found == want.length) return {};
+  if (found < want.length && (pending.role == Role::kPrefix || pending.role == Role::kGguf)) return {};
   if (found > want.length) {
     return error(Code::kInvalidArgument, "%s: %lld bytes were asked at %lld, %lld were pushed", want.file.c_str(),
                  static_cast<long long>(want.length), static_cast<long long>(want.offset), static_cast<long long>(found));
@@ -138,6 +143,7 @@ Status Loader::answer(const Pending& pending, std::span<const char> bytes, int64
     case Role::kPrefix: return read_prefix(want, bytes, file_size);
     case Role::kHeader: return parse_safetensors_header(bytes, want.file, file_size, &model_->tensors);
     case Role::kIndex: return read_index(want, bytes);
+    case Role::kGguf: return read_gguf(want, bytes, file_size);
     case Role::kRows: return take_rows(pending, bytes);
     default: return parse_text_file(pending, bytes);
   }
@@ -152,7 +158,7 @@ Status Loader::parse_text_file(const Pending& pending, std::span<const char> byt
       QW_TRY(parse_config(json, &model_->config));
       model_->config_hash = hash_bytes(bytes.data(), bytes.size());
       model_->has_config = true;
-      return options_.parts == Parts::kModel ? check_runnable(model_->config) : Status();
+      return options_.parts == Parts::kModel ? check_runnable(model_->config, options_.context_length) : Status();
     case Role::kGenerationConfig: return parse_json_object(bytes, file, &model_->generation_config);
     case Role::kTokenizer: return Tokenizer::from_json(bytes, &model_->tokenizer);
     case Role::kTokenizerConfig: {
@@ -197,6 +203,7 @@ Status Loader::advance() {
   if (!pending_.empty() || loaded_) return {};
   if (!planned_) {
     planned_ = true;
+    if (!options_.gguf.empty()) QW_TRY(finish_gguf());
     QW_TRY(finish_tokenizer());
     if (options_.parts != Parts::kTokenizer) QW_TRY(finish_headers());
   }
@@ -212,7 +219,7 @@ Status Loader::finish_tokenizer() {
   if (!model_->tokenizer && has_vocab_) QW_TRY(Tokenizer::from_vocab_and_merges(vocab_, merges_, tokenizer_config_, &model_->tokenizer));
   for (std::vector<char>* bytes : {&vocab_, &merges_, &tokenizer_config_}) std::vector<char>().swap(*bytes);
   if (!model_->tokenizer) {
-    return options_.parts == Parts::kModel ? Status() : error(Code::kMissing, "no tokenizer: neither tokenizer.json nor vocab.json with merges.txt exists");
+    return options_.parts == Parts::kModel ? Status() : error(Code::kMissing, options_.gguf.empty() ? "no tokenizer: neither tokenizer.json nor vocab.json with merges.txt exists" : "no tokenizer: the GGUF file has no tokens");
   }
   if (model_->has_config && model_->tokenizer->id_limit() > model_->config.vocab_size) {
     return error(Code::kInvalidFile, "the tokenizer has ids up to %d, but config.json's vocab_size is %lld", model_->tokenizer->id_limit() - 1,
@@ -230,8 +237,8 @@ Status Loader::finish_headers() {
     }
   }
   if (options_.parts != Parts::kModel) return {};
-  slots_ = weight_slots(model_->config, &model_->weights);
-  if (options_.dtype == DType::kAuto) options_.dtype = choose_dtype();
+  slots_ = weight_slots(model_->config, model_->tensors, &model_->weights);
+  if (options_.dtype == DType::kAuto) options_.dtype = options_.gguf.empty() ? choose_dtype() : DType::kStored;
   std::vector<const TensorInfo*> found;
   QW_TRY(find_tensors(&found));
   QW_TRY(place_weights(found));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/thread_pool.h"
+#include "core/files/gguf.h"
 #include "core/files/safetensors.h"
 #include "core/model/config.h"
 #include "core/model/weights.h"
@@ -36,16 +37,19 @@ class Loader {
  public:
   enum class Parts { kModel, kTokenizer, kHeaders };
 
-  // What matrices become in memory: kept as stored, or made to q8 or q4 while they arrive. Auto is q8 for up to kMostQ8Parameters where that
-  // fits into the memory budget, else q4.
-  enum class DType { kAuto, kExact, kQ8, kQ4 };
-  static constexpr const char* kDTypeNames[] = {"auto", "exact", "q8", "q4"};
+  // What matrices become in memory: exact keeps them as stored, and stored the values but in panels where the type has them; or made to q8
+  // or q4 while they arrive. Auto is q8 for up to kMostQ8Parameters where that fits into the memory budget, else q4.
+  enum class DType { kAuto, kExact, kQ8, kQ4, kStored };
+  static constexpr const char* kDTypeNames[] = {"auto", "exact", "q8", "q4", "stored"};
+  static constexpr int64_t kDefaultContext = 4096;
   static constexpr int64_t kMostQ8Parameters = 1'000'000'000;
 
   struct Options {
     Parts parts = Parts::kModel;
     DType dtype = DType::kAuto;
     int64_t memory_budget = INT64_MAX;  // bytes that weights may take, for auto
+    std::string gguf;                   // the model is this GGUF file, or all parts of the one whose part it is; empty: a folder of Hugging Face's
+    int64_t context_length = 0;         // of sessions; 0: what the model allows, kDefaultContext at the most
   };
   Loader(const Options& options, ThreadPool& pool, Model* model);
 
@@ -75,7 +79,7 @@ class Loader {
   Status restore_weights();
 
  private:
-  enum class Role { kConfig, kGenerationConfig, kTokenizer, kTokenizerConfig, kChatTemplate, kVocab, kMerges, kPrefix, kHeader, kIndex, kRows };
+  enum class Role { kConfig, kGenerationConfig, kTokenizer, kTokenizerConfig, kChatTemplate, kVocab, kMerges, kPrefix, kHeader, kIndex, kGguf, kRows };
 
   // Bytes of a run that go to one tensor: `count` elements of it, from element `first`, standing at `offset` of the run.
   struct Piece {
@@ -100,6 +104,16 @@ class Loader {
   Status read_index(const Want& want, std::span<const char> bytes);
   Status finish_tokenizer();
   Status finish_headers();
+
+  // load_gguf.cpp
+  Status read_gguf(const Want& want, std::span<const char> bytes, int64_t file_size);
+  Status take_gguf_part(const std::string& file, Buffer<char> bytes, GgufHeader header);
+  Status place_gguf_part(const std::string& file, const GgufSplit& split);
+  Status finish_gguf();
+  Status read_gguf_config();
+  Status read_gguf_tokenizer();
+  void read_gguf_templates();
+
   Status find_tensors(std::vector<const TensorInfo*>* found);
   Status place_weights(const std::vector<const TensorInfo*>& found);
   void name_layout(const std::vector<uint64_t>& offsets);
@@ -108,6 +122,9 @@ class Loader {
   Format format_of(const WeightSlot& slot, const TensorInfo& tensor) const;
   Status take_rows(const Pending& pending, std::span<const char> bytes);
   Status take_piece(const Piece& piece, const char* bytes, const std::string& file);
+  void take_values(const Piece& piece, const uint8_t* stored, const FormatInfo& format);
+  int64_t interleaved_rows(const WeightSlot& slot) const;
+  int64_t row_grain(const WeightSlot& slot) const;
   Status take_matrix_rows(const Piece& piece, const char* bytes, const FormatInfo& format, int64_t* bad);
 
   Options options_;
@@ -123,6 +140,14 @@ class Loader {
   std::vector<char> vocab_, merges_, tokenizer_config_;
   bool has_vocab_ = false, has_merges_ = false;
   std::map<std::string, std::string> weight_map_;  // of a sharded model
+
+  // Of a GGUF model: headers that go on, by file; the first part's header, which has the metadata; how many parts there are.
+  std::map<std::string, Buffer<char>> gguf_beginnings_;
+  Buffer<char> gguf_bytes_;
+  GgufHeader gguf_;
+  int64_t gguf_parts_ = 0, gguf_tensors_ = -1;
+  bool interleaves_heads_ = false;
+
   std::vector<WeightSlot> slots_;
   std::vector<const TensorInfo*> tensors_;         // beside slots_: where they stand in the files
   std::vector<void*> places_;                      // beside slots_: where they go

@@ -45,7 +45,8 @@ Status Session::set_prompt(std::span<const int32_t> ids, int64_t* kept) {
   run_ = std::mismatch(ids.begin(), ids.begin() + comparable, tokens_.begin()).first - ids.begin();
   tokens_.assign(ids.begin(), ids.end());
   prompt_ = count;
-  has_logits_ = false;
+  has_logits_ = has_hidden_ = false;
+  logits_rows_ = 0;
   if (decoder_) decoder_->reset();
   piece_ = {};
   *kept = run_;
@@ -72,9 +73,9 @@ Status Session::append(int64_t length, std::span<const int32_t> ids) {
 }
 
 // Adds the next `count` tokens to *rows. Memory for them is what may be lacking, and then nothing has changed.
-Status Session::add_rows(int64_t count, int64_t logits_rows, Rows* rows) {
+Status Session::add_rows(int64_t count, int64_t wanted_rows, Rows* rows) {
   QW_TRY(cache_.reserve(run_ + count));
-  for (int64_t t = run_; t < run_ + count; ++t) rows->add({&cache_, tokens_[static_cast<size_t>(t)], t >= run_ + count - logits_rows, t});
+  for (int64_t t = run_; t < run_ + count; ++t) rows->add({&cache_, tokens_[static_cast<size_t>(t)], t >= run_ + count - wanted_rows, t});
   return {};
 }
 
@@ -82,10 +83,7 @@ Status Session::add_rows(int64_t count, int64_t logits_rows, Rows* rows) {
 Status Session::finish_run(int64_t count, int64_t logits_rows) {
   for (int64_t row = 0; row < logits_rows; ++row) {
     Status status = forward_.check_logits(logits_.data() + row * config_.vocab_size, run_ + count - logits_rows + row);
-    if (status.ok()) continue;
-    cache_.clear();  // it may hold numbers that are not finite
-    run_ = 0;
-    return status;
+    if (!status.ok()) return forget(std::move(status));
   }
   run_ += count;
   logits_rows_ = logits_rows;
@@ -93,22 +91,43 @@ Status Session::finish_run(int64_t count, int64_t logits_rows) {
   return {};
 }
 
-Status Session::run(int64_t count, int64_t logits_rows) {
+// Drops what the cache holds, which may be numbers that are not finite.
+Status Session::forget(Status why) {
+  cache_.clear();
+  run_ = 0;
+  return why;
+}
+
+Status Session::run(int64_t count, int64_t wanted_rows, bool head) {
   has_logits_ = false;
   Rows rows;
-  QW_TRY(add_rows(count, logits_rows, &rows));
-  QW_TRY(forward_.run(rows.span(), &logits_));
-  return finish_run(count, logits_rows);
+  QW_TRY(add_rows(count, wanted_rows, &rows));
+  QW_TRY(forward_.run(rows.span(), head ? &logits_ : nullptr));
+  return finish_run(count, head ? wanted_rows : 0);
+}
+
+Status Session::keep_hidden(const float* hidden) {
+  Status status = forward_.check_hidden(hidden, prompt_ - 1);
+  if (!status.ok()) return forget(std::move(status));
+  std::copy_n(hidden, config_.hidden_size, hidden_.data());
+  has_hidden_ = true;
+  return {};
 }
 
 Status Session::prefill(int64_t max_tokens, int64_t logits_rows, int64_t* remaining) {
   if (max_tokens < 1) return error(Code::kInvalidArgument, "prefill: expected at least 1 token, found %lld", static_cast<long long>(max_tokens));
   const int64_t count = std::min({max_tokens, prompt_ - run_, Forward::kMaxTokens});
-  if (logits_rows < 0 || logits_rows > std::max<int64_t>(count, 0)) {
-    return error(Code::kInvalidArgument, "prefill: expected 0 to %lld rows of logits, found %lld", static_cast<long long>(std::max<int64_t>(count, 0)),
+  if (logits_rows < kNoLogits || logits_rows > std::max<int64_t>(count, 0)) {
+    return error(Code::kInvalidArgument, "prefill: expected -1 to %lld rows of logits, found %lld", static_cast<long long>(std::max<int64_t>(count, 0)),
                  static_cast<long long>(logits_rows));
   }
-  if (count > 0) QW_TRY(run(count, run_ + count == prompt_ ? std::max<int64_t>(logits_rows, 1) : logits_rows));
+  if (hidden_.size() == 0) QW_TRY(hidden_.allocate(static_cast<uint64_t>(config_.hidden_size), "a hidden state"));
+  if (count > 0) {
+    const bool ends = run_ + count == prompt_;
+    const int64_t wanted = std::max<int64_t>(logits_rows, ends ? 1 : 0);
+    QW_TRY(run(count, wanted, logits_rows != kNoLogits));
+    if (ends) QW_TRY(keep_hidden(forward_.final_hidden() + (wanted - 1) * config_.hidden_size));
+  }
   *remaining = std::max<int64_t>(prompt_ - run_, 0);
   return {};
 }
@@ -197,7 +216,7 @@ Status Session::logprobs(int64_t top, std::string* json) {
   while (prompt_ < length() && run_ + 1 < length()) {  // the token was not drawn, and what it followed has not been run
     QW_TRY(run(std::min(length() - 1 - run_, Forward::kMaxTokens), 1));
   }
-  if (length() <= prompt_ || run_ + 1 != length()) return error(Code::kWrongState, "logprobs: no step was made");
+  if (length() <= prompt_ || run_ + 1 != length() || logits_rows_ == 0) return error(Code::kWrongState, "logprobs: no step was made");
   const std::span<const float> logits(last_logits(), static_cast<size_t>(config_.vocab_size));
   const std::vector<Logprob> tokens = log_probabilities(logits, tokens_.back(), static_cast<size_t>(top));
   json->clear();

@@ -33,7 +33,8 @@ class Session {
   Status set_prompt(std::span<const int32_t> ids, int64_t* kept);
 
   // Runs up to `max_tokens` (≥ 1) of the prompt; *remaining: how many are left. Logits of the slice's last `logits_rows` tokens are
-  // kept, and in any case those of the prompt's last token.
+  // kept, and those of the prompt's last token, unless it is kNoLogits.
+  static constexpr int64_t kNoLogits = -1;
   Status prefill(int64_t max_tokens, int64_t logits_rows, int64_t* remaining);
 
   // Puts `ids` behind the first `length` tokens, in place of what was drawn there and has not been run: as if they had been drawn.
@@ -55,6 +56,9 @@ class Session {
   // (rows, vocab_size) of the last prefill or step.
   const float* logits() const { return logits_.data(); }
 
+  // The final hidden state of the prompt's last token; null until it was run.
+  const float* hidden() const { return has_hidden_ ? hidden_.data() : nullptr; }
+
   std::span<const int32_t> tokens() const { return tokens_; }
   int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
 
@@ -69,9 +73,11 @@ class Session {
 
  private:
   Status check_ids(std::span<const int32_t> ids, const char* whose) const;
-  Status add_rows(int64_t count, int64_t logits_rows, Rows* rows);
+  Status add_rows(int64_t count, int64_t wanted_rows, Rows* rows);
   Status finish_run(int64_t count, int64_t logits_rows);
-  Status run(int64_t count, int64_t logits_rows);
+  Status run(int64_t count, int64_t wanted_rows, bool head = true);
+  Status keep_hidden(const float* hidden);
+  Status forget(Status why);
   Status begin_step(int64_t most_rows, Rows* rows);
   Status take_logits(const float* logits);
   Status finish_step();
@@ -94,6 +100,8 @@ class Session {
   Buffer<float> logits_;     // (logits_rows_, vocab_size); of a batch's first session, the others' too
   int64_t logits_rows_ = 0;
   bool has_logits_ = false;  // of the last token, in the last row
+  Buffer<float> hidden_;     // (hidden_size)
+  bool has_hidden_ = false;
   Status stepped_;
 };
 

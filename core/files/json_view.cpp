@@ -97,6 +97,12 @@ const Json* Fields::find(const char* name) const {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
+Json numbers_object(std::initializer_list<std::pair<const char*, int64_t>> fields) {
+  Json object = Json::object();
+  for (const auto& [name, value] : fields) object[name] = value;
+  return object;
+}
+
 Status Fields::missing(const char* name, Presence presence) const {
   if (presence == Presence::kOptional) return {};
   return error(Code::kMissing, "%s: %s is missing", where_.c_str(), name);

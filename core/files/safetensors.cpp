@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/sort.h"
 #include "core/files/json_view.h"
 
 namespace qwasm {
@@ -112,7 +113,8 @@ Status parse_safetensors_header(std::span<const char> bytes, const std::string& 
     }
     tensors.emplace_back(&place->first, &place->second);
   }
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+  using Place = std::pair<const std::string*, const TensorInfo*>;
+  sort_items<Place>(&tensors, [](const Place& a, const Place& b) {
     return a.second->begin != b.second->begin ? a.second->begin < b.second->begin : a.second->end < b.second->end;
   });
   return check_layout(tensors, file, data_begin, file_size);

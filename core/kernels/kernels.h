@@ -15,18 +15,22 @@ namespace qwasm {
 struct QuantizedTokens {
   static constexpr int64_t kBlockBytes = 128, kTile = 4;
 
+  static constexpr int64_t kSums = 2;
+
   uint8_t* values;  // (tiles, blocks, 8, tile's tokens, 16): each group of four columns as often as a vector of weights wants it
-  float* scales;    // (tiles, blocks, tile's tokens), times 2^112: a weight's float16 scale is read without its factor of 2^-112
-  int32_t* sums;    // (tiles, blocks, tile's tokens): 8 · Σ values, which q4's 0 … 15 adds to a product with -8 … 7
+  float* scales;    // (tiles, blocks, tile's tokens), for q8 and q4 times 2^112: a weight's float16 scale is read without its factor of 2^-112
+  float* sums;      // (tiles, blocks, kSums, tile's tokens). q4: 8 · Σ values, which its 0 … 15 adds to a product with -8 … 7; q4m, q8m: what
+                    // minimums are multiplied with, scale · Σ values of the block, or of each half
   int64_t tokens, blocks;
+  Format format;  // of the panels that they are multiplied with
 
   // The tile that begins at `token`, a multiple of kTile or one that is left over.
   struct Tile {
     uint8_t* values;
     float* scales;
-    int32_t* sums;
+    float* sums;
   };
-  Tile tile(int64_t token) const { return {values + token * blocks * kBlockBytes, scales + token * blocks, sums + token * blocks}; }
+  Tile tile(int64_t token) const { return {values + token * blocks * kBlockBytes, scales + token * blocks, sums + token * blocks * kSums}; }
   int64_t tile_size(int64_t token) const { return tokens == 1 ? 1 : tokens - token / kTile * kTile > 2 ? kTile : 2; }
 
   // Tokens for which the arrays must have room.
@@ -39,7 +43,7 @@ struct Kernels {
   // y[t · y_stride + r] = Σ_k w[r][k] · x[t][k] for rows r in [begin, end) and every token t.
   // w (rows, columns) as stored in `format`, x (tokens, columns), y (tokens, y_stride); all row-major.
   using MatMul = void (*)(float* y, int64_t y_stride, const void* w, const float* x, int64_t columns, int64_t begin, int64_t end, int64_t tokens);
-  MatMul matmul[3];  // by Format, of rows
+  MatMul matmul[3];  // by Format, of floats
 
   struct Panel {
     // Row `token` of *out from x (columns): per block scale = max|x| / 127, values to the nearest, ties to even. A NaN or an infinity makes
@@ -51,8 +55,8 @@ struct Kernels {
     void (*matmul)(float* y, int64_t y_stride, int64_t rows, const uint8_t* panels, const QuantizedTokens& x, int64_t begin, int64_t end,
                    void* scratch);
   };
-  Panel q8, q4;
-  const Panel& panel(Format format) const { return format == Format::kQ8 ? q8 : q4; }
+  Panel panels[kPanelFormats];
+  const Panel& panel(Format format) const { return panels[panel_index(format)]; }
 
   // y = x / sqrt(mean(x²) + eps) · weight, over n values (RMSNorm). y may be x.
   void (*rms_norm)(float* y, const float* x, const float* weight, int64_t n, float eps);
@@ -93,8 +97,8 @@ struct Kernels {
   Attention attention[3];  // by CacheFormat
 };
 
-// A panel expanded with its scales: what many tokens share.
-constexpr int64_t panel_scratch_bytes(int64_t blocks) { return blocks * (256 * 2 + 8 * 4); }
+// A panel expanded with its numbers: what many tokens share.
+constexpr int64_t panel_scratch_bytes(int64_t blocks) { return blocks * (256 * 2 + block_numbers(Format::kQ8M) * 8 * 4); }
 
 // A prepared query: float32, or int16 in blocks of 32 with a scale each.
 constexpr int64_t query_bytes(int64_t n) { return blocks_of(n) * (kBlockColumns * 4 + 4); }
@@ -102,13 +106,13 @@ constexpr int64_t query_bytes(int64_t n) { return blocks_of(n) * (kBlockColumns 
 const Kernels& scalar_kernels();
 const Kernels& simd_kernels();
 
-// Those of simd_kernels() with q4 by the relaxed dot products; two forms of them, of which engines like one or the other better.
+// Those of simd_kernels() with 4-bit panels by the relaxed dot products; two forms of them, of which engines like one or the other better.
 // Natively plain instructions replace them exactly.
 const Kernels& relaxed_kernels();
 const Kernels& relaxed_wide_kernels();
 
-// The variant that this build runs with weights in `format`: SIMD in wasm, scalar in a native build (where SIMDe only serves the tests). A
-// relaxed build times its two forms for q4, the first time that they are asked for.
-const Kernels& default_kernels(Format format);
+// The variant that this build runs with weights in `formats`: SIMD in wasm, scalar in a native build (where SIMDe only serves the tests). A
+// relaxed build times its two forms for 4-bit panels, the first time that they are asked for.
+const Kernels& default_kernels(FormatSet formats);
 
 }  // namespace qwasm

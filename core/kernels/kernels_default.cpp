@@ -19,12 +19,11 @@ struct Sample {
   static constexpr int64_t kBlocks = 32, kPanels = 64, kRows = kPanels * kPanelRows;
   std::vector<uint8_t> panels = std::vector<uint8_t>(kPanels * kBlocks * block_bytes(Format::kQ4), 0x35);
   std::vector<uint8_t> values = std::vector<uint8_t>(kBlocks * QuantizedTokens::kBlockBytes, 3);
-  std::vector<float> scales = std::vector<float>(kBlocks, 1.0f), y = std::vector<float>(kRows);
-  std::vector<int32_t> sums = std::vector<int32_t>(kBlocks, 7);
+  std::vector<float> scales = std::vector<float>(kBlocks, 1.0f), sums = std::vector<float>(kBlocks * QuantizedTokens::kSums, 7.0f), y = std::vector<float>(kRows);
 
   double seconds(const Kernels& kernels) {
     const double start = seconds_now();
-    kernels.q4.matmul(y.data(), kRows, kRows, panels.data(), {values.data(), scales.data(), sums.data(), 1, kBlocks}, 0, kPanels, nullptr);
+    kernels.panel(Format::kQ4).matmul(y.data(), kRows, kRows, panels.data(), {values.data(), scales.data(), sums.data(), 1, kBlocks, Format::kQ4}, 0, kPanels, nullptr);
     return seconds_now() - start;
   }
 };
@@ -57,19 +56,19 @@ const Kernels& faster_relaxed_kernels() {
 
 }  // namespace
 
-const Kernels& default_kernels(Format format) {
-  if (format != Format::kQ4) return relaxed_kernels();
+const Kernels& default_kernels(FormatSet formats) {
+  if (!formats.has(Format::kQ4)) return relaxed_kernels();
   static const Kernels& kernels = faster_relaxed_kernels();
   return kernels;
 }
 
 #elif defined(__wasm_simd128__)
 
-const Kernels& default_kernels(Format) { return simd_kernels(); }
+const Kernels& default_kernels(FormatSet) { return simd_kernels(); }
 
 #else
 
-const Kernels& default_kernels(Format) { return scalar_kernels(); }
+const Kernels& default_kernels(FormatSet) { return scalar_kernels(); }
 
 #endif
 

@@ -1,4 +1,6 @@
 // The kernels over scalar lanes: the reference that every other variant equals bit for bit.
+#include <cstring>
+
 #include "core/base/half.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/lanes_scalar.h"

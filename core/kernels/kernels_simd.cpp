@@ -1,4 +1,6 @@
 // The kernels over 128-bit wasm SIMD.
+#include <cstring>
+
 #include "core/base/half.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/lanes_simd.h"

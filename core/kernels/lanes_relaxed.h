@@ -1,4 +1,4 @@
-// The vocabulary of lanes_simd.h with q4's products by relaxed SIMD: int8 activations times 0 … 15, sixteen at once. One signed operand and
+// The vocabulary of lanes_simd.h with the products of 4-bit panels by relaxed SIMD: int8 activations times 0 … 15, sixteen at once. One signed operand and
 // one below 128 is what every engine computes exactly; a probe in JavaScript checks it before a relaxed module is fetched.
 #pragma once
 
@@ -41,8 +41,7 @@ struct Quads {
   static I4 widen(v128_t sum) { return sum; }
 };
 
-template <typename Sums>
-struct Q4By {
+struct Layout {
   static constexpr int kGroups = 2;
   static constexpr int64_t kExpandedBytes = 256;
 
@@ -51,7 +50,10 @@ struct Q4By {
     const v128_t words = wasm_i16x8_narrow_i32x4(values, values);
     wasm_v128_store(place, wasm_i8x16_narrow_i16x8(words, words));
   }
+};
 
+template <typename Sums>
+struct Q4By : Layout {
   static void expand(const uint8_t* w, uint8_t* out, const Masks& masks) {
     for (int i = 0; i < 8; ++i) {
       const v128_t bytes = wasm_v128_load(w + 16 * i);
@@ -63,7 +65,7 @@ struct Q4By {
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[2]) {
     v128_t groups[kTokens][2];
-    multiply_tile<kTokens>(w, x, groups, Sums::add_product);
+    multiply_tile<kTokens, kExpandedBytes>(w, x, groups, Sums::add_product);
     for (int t = 0; t < kTokens; ++t) {
       for (int g = 0; g < 2; ++g) sums[t][g] = Sums::widen(groups[t][g]);
     }

@@ -143,7 +143,8 @@ inline F4Pair load_int8(const uint8_t* p) {
 
 // The products of a panel's block with activations, by a format: how the values of a block of activations are laid out (spread), the
 // products of one token with eight rows, and of a tile of tokens with kGroups groups of four rows, of an expanded block or of one as it stands.
-struct Words {
+// Products are of kColumns columns: of a whole block, or of a half at a time.
+struct Layout {
   static constexpr int kGroups = 1;
   static constexpr int64_t kExpandedBytes = 512;
 
@@ -161,14 +162,17 @@ struct Words {
 
   // Weight of row r (of four), column k in an expanded group of four rows: two rows of four columns a vector.
   static int place(int r, int k) { return k / 4 * 16 + r * 4 + k % 4; }
+};
 
-  // x: a block of a tile of kTokens tokens.
+template <int kColumns>
+struct Words : Layout {
+  // x: of a tile of kTokens tokens.
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
     for (int t = 0; t < kTokens; ++t) {
       for (int r = 0; r < 4; ++r) {
         int32_t sum = 0;
-        for (int k = 0; k < 32; ++k) {
+        for (int k = 0; k < kColumns; ++k) {
           int16_t weight;
           std::memcpy(&weight, w + 2 * place(r, k), 2);
           sum += weight * column(x + 16 * t, k, kTokens);
@@ -180,54 +184,41 @@ struct Words {
 };
 
 // `weight(w, g, r, k)`: of row r in group g, column k.
-template <typename Weight>
+template <int kColumns, typename Weight>
 inline void expand_groups(const uint8_t* w, uint8_t* out, Weight weight) {
   for (int g = 0; g < 2; ++g) {
     for (int r = 0; r < 4; ++r) {
-      for (int k = 0; k < 32; ++k) {
+      for (int k = 0; k < kColumns; ++k) {
         const auto value = static_cast<int16_t>(weight(w, g, r, k));
-        std::memcpy(out + 256 * g + 2 * Words::place(r, k), &value, 2);
+        std::memcpy(out + 8 * kColumns * g + 2 * Layout::place(r, k), &value, 2);
       }
     }
   }
 }
 
-// Of a tile of tokens with group `group` of a block as it stands.
-template <typename Type, int kTokens>
-inline void multiply_as_it_stands(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
-  uint8_t expanded[Words::kExpandedBytes];
-  Type::expand(w, expanded, masks);
-  Words::expanded_block<kTokens>(expanded + 256 * group, x, sums);
-}
+// The products of Type's weights, which are expanded first.
+template <typename Type, int kColumns>
+struct Expanding : Words<kColumns> {
+  static void expand(const uint8_t* w, uint8_t* out, Masks) { expand_groups<32>(w, out, Type::weight); }
 
-struct Q8Words : Words {
   template <int kTokens>
-  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
-    multiply_as_it_stands<Q8Words, kTokens>(w, group, x, sums, masks);
-  }
-  static void expand(const uint8_t* w, uint8_t* out, Masks) {
-    expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return static_cast<int8_t>(p[k / 4 * 32 + 16 * g + 4 * r + k % 4]); });
+  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks) {
+    uint8_t expanded[Layout::kExpandedBytes];
+    expand_groups<kColumns>(w, expanded, Type::weight);
+    Words<kColumns>::template expanded_block<kTokens>(expanded + 8 * kColumns * group, x, sums);
   }
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
-    uint8_t expanded[kExpandedBytes];
-    expand(w, expanded, masks);
-    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, reinterpret_cast<I4(*)[1]>(sums + g));
+    for (int g = 0; g < 2; ++g) direct_block<1>(w, g, x, reinterpret_cast<I4(*)[1]>(sums + g), masks);
   }
 };
 
-struct Q4Words : Words {
-  template <int kTokens>
-  static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], Masks masks) {
-    multiply_as_it_stands<Q4Words, kTokens>(w, group, x, sums, masks);
-  }
-  static void expand(const uint8_t* w, uint8_t* out, Masks) {
-    expand_groups(w, out, [](const uint8_t* p, int g, int r, int k) { return p[k % 16 / 4 * 32 + 16 * g + 4 * r + k % 4] >> (k < 16 ? 0 : 4) & 15; });
-  }
-  static void block(const uint8_t* w, const uint8_t* x, I4* sums, Masks masks) {
-    uint8_t expanded[kExpandedBytes];
-    expand(w, expanded, masks);
-    for (int g = 0; g < 2; ++g) expanded_block<1>(expanded + 256 * g, x, reinterpret_cast<I4(*)[1]>(sums + g));
-  }
+template <int kColumns>
+struct Q8Words : Expanding<Q8Words<kColumns>, kColumns> {
+  static int weight(const uint8_t* p, int g, int r, int k) { return static_cast<int8_t>(p[k / 4 * 32 + 16 * g + 4 * r + k % 4]); }
+};
+
+struct Q4Words : Expanding<Q4Words, 32> {
+  static int weight(const uint8_t* p, int g, int r, int k) { return p[k % 16 / 4 * 32 + 16 * g + 4 * r + k % 4] >> (k < 16 ? 0 : 4) & 15; }
 };
 
 }  // namespace qwasm::lanes_scalar

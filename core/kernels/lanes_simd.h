@@ -118,14 +118,14 @@ inline void multiply_pair(v128_t first, v128_t second, const uint8_t* x, v128_t 
   }
 }
 
-// The products of a group of an expanded block (eight pairs of vectors) with a block of a tile of tokens: sums[t][v] is add_product's sum over
-// the vectors v of all pairs and the columns of token t.
-template <int kTokens, typename AddProduct>
+// The products of a part of a group of an expanded block (`kBytes`, pairs of vectors) with as much of a block of a tile of tokens: sums[t][v] is
+// add_product's sum over the vectors v of all pairs and the columns of token t.
+template <int kTokens, int kBytes, typename AddProduct>
 inline void multiply_tile(const uint8_t* w, const uint8_t* x, v128_t (*sums)[2], const AddProduct& add_product) {
   for (int t = 0; t < kTokens; ++t) sums[t][0] = sums[t][1] = wasm_i32x4_splat(0);
   // Unrolled whole, LLVM computes one sum after the other, and spills the weights that they share.
 #pragma GCC unroll 1
-  for (const uint8_t* end = w + 256; w != end; w += 64, x += 32 * kTokens) {
+  for (const uint8_t* end = w + kBytes; w != end; w += 64, x += 32 * kTokens) {
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {
       multiply_pair<kTokens>(wasm_v128_load(w + 32 * j), wasm_v128_load(w + 32 * j + 16), x + 16 * kTokens * j, sums, add_product);
@@ -133,30 +133,34 @@ inline void multiply_tile(const uint8_t* w, const uint8_t* x, v128_t (*sums)[2],
   }
 }
 
-struct Words {
+struct Layout {
   static constexpr int kGroups = 1;
   static constexpr int64_t kExpandedBytes = 512;
 
   static void spread(uint8_t* place, I4 values) { wasm_v128_store(place, wasm_i16x8_narrow_i32x4(values, values)); }
+};
 
+template <int kColumns>
+struct Words : Layout {
   template <int kTokens>
   static void expanded_block(const uint8_t* w, const uint8_t* x, I4 (*sums)[1]) {
     v128_t pairs[kTokens][2];  // rows 0 and 1, rows 2 and 3
-    multiply_tile<kTokens>(w, x, pairs, add_product);
+    multiply_tile<kTokens, 8 * kColumns>(w, x, pairs, add_product);
     for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
   }
 
   static v128_t add_product(v128_t sum, v128_t columns, v128_t rows) { return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(rows, columns)); }
 };
 
-struct Q8Words : Words {
+template <int kColumns>
+struct Q8Words : Words<kColumns> {
   template <int kTokens>
   static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], const Masks&) {
     v128_t pairs[kTokens][2] = {};
     w += 16 * group;
 #pragma GCC unroll 1
-    for (const uint8_t* end = w + 256; w != end; w += 32, x += 16 * kTokens) {
-      multiply_pair<kTokens>(wasm_i16x8_load8x8(w), wasm_i16x8_load8x8(w + 8), x, pairs, add_product);
+    for (const uint8_t* end = w + 8 * kColumns; w != end; w += 32, x += 16 * kTokens) {
+      multiply_pair<kTokens>(wasm_i16x8_load8x8(w), wasm_i16x8_load8x8(w + 8), x, pairs, Words<kColumns>::add_product);
     }
     for (int t = 0; t < kTokens; ++t) sums[t][0] = join(pairs[t][0], pairs[t][1]);
   }
@@ -174,7 +178,7 @@ struct Q8Words : Words {
   static void block(const uint8_t* w, const uint8_t* x, I4* sums, const Masks&) {
     v128_t a[2], b[2];
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < kColumns / 4; ++j) {
       const v128_t columns = wasm_v128_load(x + 16 * j);
 #pragma GCC unroll 8
       for (int g = 0; g < 2; ++g) {
@@ -189,7 +193,7 @@ struct Q8Words : Words {
   }
 };
 
-struct Q4Words : Words {
+struct Q4Words : Words<32> {
   template <int kTokens>
   static void direct_block(const uint8_t* w, int64_t group, const uint8_t* x, I4 (*sums)[1], const Masks& masks) {
     v128_t pairs[kTokens][2] = {};

@@ -19,18 +19,23 @@ class Forward {
   static constexpr int64_t kMaxTokens = 64;  // of one run
 
   Forward(const Config& config, const Weights& weights, const Kernels& kernels, ThreadPool& pool)
-      : config_(config), weights_(weights), rope_(config.rope, config.head_dim), ops_(config, kernels, pool) {}
+      : config_(config), weights_(weights), rope_(config.rope, config.head_dim, weights.rope_factors), ops_(config, kernels, pool) {}
 
   // Memory for activations.
   Status prepare();
 
   // Runs 1 … kMaxTokens rows, of one sequence or of several: the weights are read once for all, and each row's numbers are those that it
-  // has alone. Caches have room for their rows, ids are below vocab_size. *logits (rows that want them, vocab_size) grows as needed;
-  // whether they are finite is for check_logits to tell.
+  // has alone. Caches have room for their rows, ids are below vocab_size. *logits (wanted rows, vocab_size) grows as needed; whether they are
+  // finite is for check_logits to tell. Null: the head is not run.
   Status run(std::span<const Row> rows, Buffer<float>* logits);
 
-  // Fails where one of the logits (vocab_size) at `position` is not finite: then what the sequence's cache holds is of no use.
+  // Of the last run: what the head reads, (wanted rows, hidden_size).
+  const float* final_hidden() const { return normed_.data(); }
+
+  // Fails where one of the logits (vocab_size), or of a final hidden state, at `position` is not finite: then what the sequence's cache holds
+  // is of no use.
   Status check_logits(const float* logits, int64_t position) const;
+  Status check_hidden(const float* hidden, int64_t position) const;
 
  private:
   void layer(const Ops::Place& place);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 #include "core/base/buffer.h"
@@ -17,7 +18,7 @@ namespace qwasm {
 struct Row {
   KvCache* cache;  // of its sequence; holds the positions before it, but for those that run with it
   int32_t id;
-  bool wants_logits;
+  bool is_wanted;  // its final hidden state, and its logits where the run gives some
   int64_t position;
 };
 
@@ -25,8 +26,8 @@ class Ops {
  public:
   Ops(const Config& config, const Kernels& kernels, ThreadPool& pool) : config_(config), kernels_(kernels), pool_(pool) {}
 
-  // Memory for runs of up to `tokens` tokens with weights in `format`.
-  Status prepare(int64_t tokens, Format format);
+  // Memory for runs of up to `tokens` tokens with weights in `formats`.
+  Status prepare(int64_t tokens, FormatSet formats);
 
   // Memory for attention over `positions`.
   Status reserve(int64_t positions);
@@ -36,7 +37,7 @@ class Ops {
     int64_t layer;
     std::span<const Row> rows;
     std::span<const Range> tiles;  // of the rows: those that read keys and values together
-    const float *cos, *sin;        // (rows, head_dim / 2)
+    const float *cos, *sin;        // (rows, head_dim / 2); cos null: positions are not turned in
     int64_t tokens() const { return static_cast<int64_t>(rows.size()); }
   };
 
@@ -55,7 +56,7 @@ class Ops {
   // y = silu(x · gateᵀ) · (x · upᵀ); y (tokens, gate.rows).
   void gated_product(float* y, const Matrix& gate, const Matrix& up, const float* x, int64_t tokens);
 
-  // Queries, keys and values of x (tokens, hidden_size): projected, normed and rotated. Queries go to q (tokens, num_attention_heads ·
+  // Queries, keys and values of x (tokens, hidden_size): projected, and where the model has it biased, normed and rotated. Queries go to q (tokens, num_attention_heads ·
   // head_dim), keys and values to the rows' caches.
   void project_heads(float* q, const LayerWeights& w, const float* x, const Place& place);
 
@@ -66,8 +67,8 @@ class Ops {
   void embed(float* x, const Matrix& embed_tokens, std::span<const Row> rows);
 
  private:
-  // Fills quantized_ from x (tokens, w.columns) where w is panels.
-  void prepare_input(const Matrix& w, const float* x, int64_t tokens);
+  // Quantizes x (tokens, columns) for those of the matrices that are panels; all have the same columns.
+  void prepare_input(std::initializer_list<const Matrix*> matrices, const float* x, int64_t tokens);
 
   // Runs work(range of rows, ith) over the rows of a product; ranges begin at panels.
   template <typename Work>
@@ -75,6 +76,9 @@ class Ops {
 
   // Rows of y = x · wᵀ, by one thread, of an input that was prepared. A range begins at a panel and ends at one or with the matrix.
   void multiply(float* y, const Matrix& w, const float* x, Range rows, int64_t tokens, int ith);
+
+  // The same for rows of a block type, which are decoded a few at a time.
+  void multiply_blocks(float* y, const Matrix& w, const float* x, Range rows, int64_t tokens, int ith);
 
   // Parts of project_heads and attention, each by one thread.
   void finish_head(float* head, const float* norm, const Place& place, int64_t token);
@@ -90,14 +94,17 @@ class Ops {
   const Config& config_;
   const Kernels& kernels_;
   ThreadPool& pool_;
-  QuantizedTokens quantized_{};  // in the three buffers below
-  Buffer<uint8_t> quantized_values_;
-  Buffer<float> quantized_scales_;
-  Buffer<int32_t> quantized_sums_;
+  struct Quantized {
+    QuantizedTokens tokens{};    // in the buffers below
+    Buffer<uint8_t> values;
+    Buffer<float> scales, sums;
+    Status allocate(int64_t tokens, int64_t blocks);
+  };
+  Quantized quantized_[kPanelFormats];
   Buffer<float> kv_;             // (tokens, 2 · num_key_value_heads · head_dim): keys and values on their way to the cache
   Buffer<float> product_;        // (tokens, hidden_size) of add_product
   Buffer<float> up_;             // (tokens, intermediate_size)
-  Buffer<uint8_t> scratch_;      // (threads, scratch_bytes_): an expanded panel
+  Buffer<uint8_t> scratch_;      // (threads, scratch_bytes_): an expanded panel, or decoded rows
   int64_t scratch_bytes_ = 0;
   Buffer<uint8_t> queries_;      // of AttentionScratch, for each thread
   Buffer<float> scores_, attention_;

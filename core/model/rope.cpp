@@ -1,4 +1,4 @@
-// inv_freq of default RoPE (Su et al. 2021) and of YaRN (Peng et al. 2023, section 3.4), as transformers' modeling_rope_utils has them.
+// inv_freq of default RoPE (Su et al. 2021), of YaRN (Peng et al. 2023, section 3.4) and of Llama 3, as transformers' modeling_rope_utils has them.
 #include "core/model/rope.h"
 
 #include <algorithm>
@@ -10,10 +10,23 @@ namespace qwasm {
 
 namespace {
 
+constexpr double kTwoPi = 6.283185307179586;
+
 // The dimension whose wave turns `rotations` times within `positions`.
 double correction_dim(double rotations, double dim, const RopeParameters& p) {
-  const double two_pi = 6.283185307179586;
-  return dim * log_f64(static_cast<double>(p.original_max_position_embeddings) / (rotations * two_pi)) / (2 * log_f64(p.rope_theta));
+  return dim * log_f64(static_cast<double>(p.original_max_position_embeddings) / (rotations * kTwoPi)) / (2 * log_f64(p.rope_theta));
+}
+
+// Waves longer than the original context allows for are stretched by `factor`, short ones stay, and between the two is a mean that slides.
+// float32 throughout, as in transformers.
+float llama3_frequency(const RopeParameters& p, float inv_freq) {
+  const double original = static_cast<double>(p.original_max_position_embeddings);
+  const auto factor = static_cast<float>(p.factor), low = static_cast<float>(p.low_freq_factor);
+  const float wavelength = 1.0f / inv_freq * static_cast<float>(kTwoPi);
+  if (wavelength > static_cast<float>(original / p.low_freq_factor)) return inv_freq / factor;
+  if (wavelength < static_cast<float>(original / p.high_freq_factor)) return inv_freq;
+  const float smooth = (1.0f / wavelength * static_cast<float>(original) - low) / static_cast<float>(p.high_freq_factor - p.low_freq_factor);
+  return (1.0f - smooth) * inv_freq / factor + smooth * inv_freq;
 }
 
 double mscale_of(double scale, double mscale) { return scale <= 1 ? 1.0 : 0.1 * mscale * log_f64(scale) + 1.0; }
@@ -48,7 +61,7 @@ std::vector<float> yarn_frequencies(const RopeParameters& p, const std::vector<f
 
 }  // namespace
 
-Rope::Rope(const RopeParameters& parameters, int64_t head_dim) : inv_freq_(static_cast<size_t>(head_dim / 2)) {
+Rope::Rope(const RopeParameters& parameters, int64_t head_dim, const float* factors) : inv_freq_(static_cast<size_t>(head_dim / 2)) {
   std::vector<float> pos_freqs(inv_freq_.size());
   for (size_t i = 0; i < pos_freqs.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
@@ -59,6 +72,10 @@ Rope::Rope(const RopeParameters& parameters, int64_t head_dim) : inv_freq_(stati
     inv_freq_ = yarn_frequencies(parameters, pos_freqs);
     attention_factor_ = yarn_attention_factor(parameters);
   }
+  if (parameters.rope_type == RopeParameters::Type::kLlama3) {
+    for (float& inv_freq : inv_freq_) inv_freq = llama3_frequency(parameters, inv_freq);
+  }
+  for (size_t i = 0; factors && i < inv_freq_.size(); ++i) inv_freq_[i] /= factors[i];
 }
 
 void Rope::angles(int64_t position, float* cos, float* sin) const {

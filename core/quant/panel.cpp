@@ -1,4 +1,4 @@
-// Encodes and decodes panels.
+// Makes panels, of floats or of stored blocks, and decodes them.
 #include "core/quant/panel.h"
 
 #include <algorithm>
@@ -136,6 +136,69 @@ void load_columns(const float* rows, int64_t stride, Columns* block) {
   for (int k = 0; k < kBlock; ++k) block->w[k] = F4{rows[k], rows[stride + k], rows[2 * stride + k], rows[3 * stride + k]};
 }
 
+// Where the value of a row and a column stands in a block; of four bits columns 16 … 31 share the bytes of 0 … 15.
+int64_t value_place(int64_t row, int64_t column) { return column / 4 * 32 + row / 4 * 16 + row % 4 * 4 + column % 4; }
+
+// Number n of a row's block, of a format whose numbers are float32.
+int64_t number_place(Format format, int64_t row, int64_t n) { return block_value_bytes(format) + (n * kPanelRows + row) * 4; }
+
+// Makes values and one scale of values, factors and unit. int8 holds -128, but not the 128 that Q3_K's factors can give (they cannot give
+// -128): then scale and values change their signs.
+float fold_factors(Codes* codes) {
+  int products[kBlock];
+  bool turned = false;
+  for (int i = 0; i < kBlock; ++i) {
+    products[i] = codes->factors[i / 16] * codes->values[i];
+    turned |= products[i] == 128;
+  }
+  for (int i = 0; i < kBlock; ++i) codes->values[i] = static_cast<int8_t>(turned ? -products[i] : products[i]);
+  return turned ? -codes->unit : codes->unit;
+}
+
+void pack_row(Format format, Codes codes, int64_t row, uint8_t* block) {
+  if (block_numbers(format) == 1) {
+    const uint16_t scale = f32_to_f16(fold_factors(&codes));
+    std::memcpy(block + block_value_bytes(format) + row * 2, &scale, sizeof scale);
+  }
+  for (int n = 0; block_numbers(format) > 1 && n < block_numbers(format); ++n) {
+    const float number = n % 2 == 0 ? codes.scale(n / 2) : codes.minimums[n / 2];
+    std::memcpy(block + number_place(format, row, n), &number, sizeof number);
+  }
+  int8_t* values = codes.values;
+  if (has_four_bits(format)) {
+    const int offset = format == Format::kQ4 ? 8 : 0;
+    for (int i = 0; i < 16; ++i) values[i] = static_cast<int8_t>((values[i] + offset) | (values[16 + i] + offset) << 4);
+  }
+  for (int i = 0; i < (has_four_bits(format) ? 16 : 32); i += 4) std::memcpy(block + value_place(row, i), values + i, 4);
+}
+
+// A row's block as scales, minimums and values.
+struct RowBlock {
+  float scales[2], minimums[2];  // of both halves
+  int values[kBlock];
+};
+RowBlock read_row_block(Format format, const uint8_t* block, int64_t row) {
+  RowBlock found;
+  const bool has_minimum = block_numbers(format) > 1;
+  for (int half = 0; half < 2; ++half) {
+    const int n = format == Format::kQ8M ? 2 * half : 0;
+    if (has_minimum) {
+      std::memcpy(&found.scales[half], block + number_place(format, row, n), sizeof(float));
+      std::memcpy(&found.minimums[half], block + number_place(format, row, n + 1), sizeof(float));
+    } else {
+      uint16_t scale;
+      std::memcpy(&scale, block + block_value_bytes(format) + row * 2, 2);
+      found.scales[half] = f16_to_f32(scale);
+      found.minimums[half] = -0.0f;  // adding it changes nothing
+    }
+  }
+  for (int i = 0; i < kBlock; ++i) {
+    found.values[i] = has_four_bits(format) ? (block[value_place(row, i % 16)] >> i / 16 * 4 & 15) - (format == Format::kQ4 ? 8 : 0)
+                                            : static_cast<int8_t>(block[value_place(row, i)]);
+  }
+  return found;
+}
+
 }  // namespace
 
 void encode_panel(Format format, const float* weights, int64_t rows, int64_t columns, uint8_t* panel) {
@@ -157,17 +220,25 @@ void encode_panel(Format format, const float* weights, int64_t rows, int64_t col
   }
 }
 
+void pack_panel(const FormatInfo& stored, const uint8_t* blocks, int64_t rows, int64_t columns, uint8_t* panel) {
+  const int64_t parts = stored.elements_per_block / kBlockColumns, row_bytes = bytes_of(stored.format, columns);
+  std::memset(panel, 0, static_cast<size_t>(panel_bytes(stored.panel, columns)));
+  for (int64_t b = 0; b < blocks_of(columns); ++b, panel += block_bytes(stored.panel)) {
+    for (int64_t r = 0; r < rows; ++r) {
+      Codes codes;
+      stored.read(blocks + r * row_bytes + b / parts * stored.bytes_per_block, static_cast<int>(b % parts), &codes);
+      pack_row(stored.panel, codes, r, panel);
+    }
+  }
+}
+
 void decode_panel_row(Format format, const uint8_t* panels, int64_t row, int64_t columns, float* values) {
-  const uint8_t* bytes = panels + row / kPanelRows * panel_bytes(format, columns);
-  const int64_t r = row % kPanelRows, place = r / 4 * 16 + r % 4 * 4;
-  for (int64_t i = 0; i < columns; ++i) {
-    if (i > 0 && i % kBlockColumns == 0) bytes += block_bytes(format);
-    const int64_t column = i % kBlockColumns, low = column % 16;
-    uint16_t scale;
-    std::memcpy(&scale, bytes + block_value_bytes(format) + r * 2, 2);
-    const int value = format == Format::kQ8 ? static_cast<int8_t>(bytes[column / 4 * 32 + place + column % 4])
-                                            : (bytes[low / 4 * 32 + place + low % 4] >> (column < 16 ? 0 : 4) & 15) - 8;
-    values[i] = static_cast<float>(value) * f16_to_f32(scale);
+  const uint8_t* block = panels + row / kPanelRows * panel_bytes(format, columns);
+  for (int64_t at = 0; at < columns; at += kBlockColumns, block += block_bytes(format)) {
+    const RowBlock found = read_row_block(format, block, row % kPanelRows);
+    for (int64_t i = 0; i < std::min(kBlockColumns, columns - at); ++i) {
+      values[at + i] = found.scales[i / 16] * static_cast<float>(found.values[i]) + found.minimums[i / 16];
+    }
   }
 }
 

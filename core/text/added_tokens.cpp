@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/sort.h"
 #include "core/text/unicode.h"
 #include "core/text/utf8.h"
 
@@ -43,7 +44,7 @@ void AddedTokenMatcher::add(const AddedToken& token, std::string content) {
 
 void AddedTokenMatcher::seal() {
   // string_view compares bytes as unsigned, which longest_at relies on.
-  std::sort(patterns_.begin(), patterns_.end(), [](const Pattern& a, const Pattern& b) {
+  sort_items<Pattern>(&patterns_, [](const Pattern& a, const Pattern& b) {
     const int order = std::string_view(a.content).compare(b.content);
     return order != 0 ? order < 0 : a.id < b.id;
   });

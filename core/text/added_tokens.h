@@ -18,6 +18,7 @@ struct AddedToken {
   bool lstrip = false;       // swallows the white space before it
   bool rstrip = false;       // swallows the white space after it
   bool normalized = false;   // looked for in normalized text
+  bool in_model = false;     // the model's vocabulary has it too
 };
 
 class AddedTokenMatcher {

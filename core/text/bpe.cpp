@@ -28,6 +28,16 @@ void Bpe::add_merge(int32_t left, int32_t right, uint32_t rank, int32_t merged) 
 
 Bpe::Merge Bpe::find(int32_t left, int32_t right) const { return slots_[slot_of(pair_key(left, right))].merge; }
 
+std::vector<std::pair<int32_t, int32_t>> Bpe::merges() const {
+  std::vector<std::pair<int32_t, int32_t>> merges;
+  for (const Slot& slot : slots_) {
+    if (slot.pair == UINT64_MAX) continue;
+    if (slot.merge.rank >= merges.size()) merges.resize(slot.merge.rank + 1, {kNoToken, kNoToken});
+    merges[slot.merge.rank] = {static_cast<int32_t>(slot.pair >> 32), static_cast<int32_t>(slot.pair)};
+  }
+  return merges;
+}
+
 void Bpe::encode(std::string_view piece, std::vector<int32_t>* ids) const {
   if (piece.size() <= kScanLimit) {
     encode_by_scan(piece, ids);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace qwasm {
@@ -19,6 +20,9 @@ class Bpe {
   void add_merge(int32_t left, int32_t right, uint32_t rank, int32_t merged);
   // The token of each byte; kNoToken: the byte is left out, as Hugging Face does where there is no unknown token.
   void set_byte_tokens(const std::array<int32_t, 256>& tokens) { byte_tokens_ = tokens; }
+
+  // Left and right of each merge, by rank; kNoToken at ranks whose pair was given again.
+  std::vector<std::pair<int32_t, int32_t>> merges() const;
 
   // Appends the ids of one piece.
   void encode(std::string_view piece, std::vector<int32_t>* ids) const;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/sort.h"
 #include "core/text/quote.h"
 
 namespace qwasm {
@@ -112,7 +113,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool has_distinct_keys(const JsonNode& node) {
     std::vector<std::string_view> keys;
     for (const JsonNode& item : node.items) keys.push_back(item.key);
-    std::sort(keys.begin(), keys.end());
+    sort_items<std::string_view>(&keys, [](const std::string_view& a, const std::string_view& b) { return a < b; });
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice == keys.end()) return true;
     status_ = error(Code::kInvalidFile, "%s: the key %s stands twice in one object", file_, quote(*twice).c_str());

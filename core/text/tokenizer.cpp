@@ -1,6 +1,8 @@
 // Encoding and decoding: see tokenizer.h. The readers of the files are in tokenizer_json.cpp and vocab_merges.cpp.
 #include "core/text/tokenizer.h"
 
+#include <algorithm>
+
 #include "core/text/byte_alphabet.h"
 #include "core/text/unicode.h"
 #include "core/text/utf8.h"
@@ -24,13 +26,28 @@ std::string_view without_marks(std::string_view text, std::string_view mark, std
 
 }  // namespace
 
+// The token of the model's vocabulary that stands for all of `piece`. Special tokens are not among them: plain text never gives one.
+std::optional<int32_t> Tokenizer::whole_token(std::string_view piece) const {
+  std::string text;
+  for (const char byte : piece) append_utf8(byte_to_char(static_cast<uint8_t>(byte)), &text);
+  const auto id = vocabulary_.find(text);
+  if (!id) return id;
+  const auto added = std::lower_bound(added_.begin(), added_.end(), *id, [](const AddedToken& token, int32_t other) { return token.id < other; });
+  return added == added_.end() || added->id != *id || (added->in_model && !added->special) ? id : std::nullopt;
+}
+
 void Tokenizer::encode_plain(std::string_view text, std::string_view mark, std::vector<int32_t>* ids) const {
   std::string unmarked, normalized;
   std::string_view rest = without_marks(text, mark, &unmarked);
   if (nfc_) rest = nfc(rest, &normalized);
   while (!rest.empty()) {
     const size_t length = match_piece_(rest);
-    bpe_.encode(rest.substr(0, length), ids);
+    const std::string_view piece = rest.substr(0, length);
+    if (const auto token = ignore_merges_ ? whole_token(piece) : std::nullopt) {
+      ids->push_back(*token);
+    } else {
+      bpe_.encode(piece, ids);
+    }
     rest.remove_prefix(length);
   }
 }
@@ -79,9 +96,13 @@ Status Tokenizer::encode(std::string_view text, bool honour_added, char32_t iner
 }
 
 size_t Tokenizer::settled_bytes(std::string_view text) const {
-  size_t settled = 0;
-  for (size_t at = 0; at < text.size(); at += match_piece_(text.substr(at))) settled = at;
-  return settled;
+  size_t settled = 0, before = 0;
+  for (size_t at = 0; at < text.size(); at += match_piece_(text.substr(at))) {
+    before = settled;
+    settled = at;
+  }
+  // GPT-2's pattern cuts "'r" in two, but not "'re".
+  return text.substr(before).size() == 2 && text[before] == '\'' ? before : settled;
 }
 
 void Tokenizer::append_bytes(int32_t id, bool skip_special, std::string* out) const {

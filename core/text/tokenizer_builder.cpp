@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/sort.h"
 #include "core/text/byte_alphabet.h"
 #include "core/text/quote.h"
 #include "core/text/unicode.h"
@@ -97,7 +98,7 @@ Status TokenizerBuilder::resolve_merges(Tokenizer* tokenizer) const {
 }
 
 Status TokenizerBuilder::resolve_added_tokens() {
-  std::sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  sort_items<AddedToken>(&added_, [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   for (size_t i = 0; i < added_.size(); ++i) {
     const AddedToken& token = added_[i];
     if (i > 0 && added_[i - 1].id == token.id) {
@@ -109,7 +110,17 @@ Status TokenizerBuilder::resolve_added_tokens() {
       return error(Code::kInvalidFile, "%s: the added token %s has the id %d, but also the id %d", vocab_file_,
                    quote(token.content).c_str(), token.id, *known);
     }
+    added_[i].in_model = known.has_value();
     if (!known) vocabulary_.add(token.id, token.content);
+  }
+  return {};
+}
+
+Status TokenizerBuilder::check_surroundings() const {
+  for (const auto* ids : {&begin_ids_, &end_ids_}) {
+    for (const int32_t id : *ids) {
+      if (!vocabulary_.has(id)) return error(Code::kInvalidFile, "%s: the id %d is put around texts, but has no token", vocab_file_, id);
+    }
   }
   return {};
 }
@@ -121,6 +132,7 @@ Status TokenizerBuilder::finish(std::unique_ptr<Tokenizer>* out) {
   QW_TRY(resolve_merges(tokenizer.get()));
   QW_TRY(resolve_added_tokens());
   QW_TRY(vocabulary_.seal(vocab_file_));
+  QW_TRY(check_surroundings());
   for (const AddedToken& token : added_) {
     std::string buffer;
     const bool in_normalized = token.normalized && nfc_;
@@ -135,6 +147,9 @@ Status TokenizerBuilder::finish(std::unique_ptr<Tokenizer>* out) {
   tokenizer->added_ = std::move(added_);
   tokenizer->match_piece_ = match_piece_;
   tokenizer->nfc_ = nfc_;
+  tokenizer->ignore_merges_ = ignore_merges_;
+  tokenizer->begin_ids_ = std::move(begin_ids_);
+  tokenizer->end_ids_ = std::move(end_ids_);
   *out = std::move(tokenizer);
   return {};
 }

@@ -31,7 +31,15 @@ class TokenizerBuilder {
 
   // The regular expression that cuts text into pieces; one that is not known is kUnsupported.
   Status set_pattern(const char* file, std::string_view pattern);
+  void set_matcher(PieceMatcher match) { match_piece_ = match; }
   void set_nfc(bool nfc) { nfc_ = nfc; }
+  // A piece that is a token as it stands becomes that token, whatever merging would give.
+  void set_ignore_merges(bool ignore) { ignore_merges_ = ignore; }
+  // What stands around a whole text, as Tokenizer::begin_ids and end_ids say.
+  void set_surroundings(std::vector<int32_t> begin_ids, std::vector<int32_t> end_ids) {
+    begin_ids_ = std::move(begin_ids);
+    end_ids_ = std::move(end_ids);
+  }
   // What would become of a byte that has no token: with an option named here (a literal), something not implemented.
   void set_unknown_option(const char* option) { unknown_option_ = option; }
 
@@ -42,6 +50,7 @@ class TokenizerBuilder {
   Status resolve_bytes(Tokenizer* tokenizer) const;
   Status resolve_merges(Tokenizer* tokenizer) const;
   Status resolve_added_tokens();
+  Status check_surroundings() const;
 
   struct MergeText {
     uint32_t left_length, right_length;  // side by side in merge_pool_
@@ -51,7 +60,8 @@ class TokenizerBuilder {
   const char* merges_file_;
   const char* unknown_option_ = nullptr;
   PieceMatcher match_piece_ = nullptr;
-  bool nfc_ = false;
+  bool nfc_ = false, ignore_merges_ = false;
+  std::vector<int32_t> begin_ids_, end_ids_;
   Vocabulary vocabulary_;
   std::vector<AddedToken> added_;
   std::string merge_pool_;

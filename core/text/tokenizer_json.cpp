@@ -102,43 +102,64 @@ Status read_split(const JsonNode& split, TokenizerBuilder* builder) {
   return {};
 }
 
-Status read_byte_level(const JsonNode& byte_level) {
-  for (const char* name : {"add_prefix_space", "use_regex"}) {
-    bool value = true;  // what an absent one means
-    QW_TRY(read_flag(kFile, byte_level, name, &value));
-    if (value) {
-      return error(Code::kUnsupported, "%s: pre_tokenizer ByteLevel with %s true is not implemented; expected false",
-                   kFile, name);
-    }
+// *use_regex: whether it cuts by GPT-2's pattern.
+Status read_byte_level(const JsonNode& byte_level, bool* use_regex) {
+  bool add_prefix_space = true;  // what an absent one means, of both
+  *use_regex = true;
+  QW_TRY(read_flag(kFile, byte_level, "add_prefix_space", &add_prefix_space));
+  QW_TRY(read_flag(kFile, byte_level, "use_regex", use_regex));
+  if (!add_prefix_space) return {};
+  return error(Code::kUnsupported, "%s: pre_tokenizer ByteLevel with add_prefix_space true is not implemented; expected false", kFile);
+}
+
+Status read_digits(const JsonNode& digits) {
+  bool individual = false;
+  QW_TRY(read_flag(kFile, digits, "individual_digits", &individual));
+  if (individual) return {};
+  return error(Code::kUnsupported, "%s: pre_tokenizer Digits with individual_digits false is not implemented; expected true", kFile);
+}
+
+constexpr const char* kPreTokenizers = "ByteLevel, alone or in a Sequence after a Split or Digits";
+
+// The steps of a Sequence, or the one step that there is: ByteLevel alone (GPT-2), after Digits (SmolLM) or after a Split (Qwen, Llama 3).
+Status read_pre_tokenizer_steps(std::span<const JsonNode> steps, TokenizerBuilder* builder) {
+  std::string type, first;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    QW_TRY(read_type(steps[i], "a step of pre_tokenizer", &type));
+    const bool known = i + 1 < steps.size() ? i == 0 && (type == "Split" || type == "Digits") : type == "ByteLevel";
+    if (!known) return unsupported("pre_tokenizer step", *steps[i].find("type"), kPreTokenizers);
+    if (i == 0) first = type;
   }
-  return {};
+  if (steps.empty()) {
+    return error(Code::kUnsupported, "%s: pre_tokenizer Sequence of 0 steps is not implemented; expected %s", kFile, kPreTokenizers);
+  }
+  bool use_regex = true;
+  QW_TRY(read_byte_level(steps.back(), &use_regex));
+  const bool splits = first == "Split";
+  if (use_regex == splits) {
+    return error(Code::kUnsupported, "%s: pre_tokenizer ByteLevel with use_regex %s is not implemented %s a Split", kFile, use_regex ? "true" : "false",
+                 splits ? "after" : "without");
+  }
+  if (splits) return read_split(steps[0], builder);
+  if (first == "ByteLevel") return builder->set_pattern(kFile, kGpt2Pattern);
+  builder->set_matcher(match_smollm);
+  return read_digits(steps[0]);
 }
 
 Status read_pre_tokenizer(const JsonNode& root, TokenizerBuilder* builder) {
   const JsonNode* part = root.find("pre_tokenizer");
   if (is_absent(part)) {
-    return error(Code::kUnsupported,
-                 "%s: pre_tokenizer null is not implemented; expected a Sequence of Split and ByteLevel", kFile);
+    return error(Code::kUnsupported, "%s: pre_tokenizer null is not implemented; expected %s", kFile, kPreTokenizers);
   }
   std::string type;
   QW_TRY(read_type(*part, "pre_tokenizer", &type));
-  const char* const expected = "a Sequence of Split and ByteLevel";
-  if (type != "Sequence") return unsupported("pre_tokenizer", *part->find("type"), expected);
+  if (type == "ByteLevel") return read_pre_tokenizer_steps({part, 1}, builder);
+  if (type != "Sequence") return unsupported("pre_tokenizer", *part->find("type"), kPreTokenizers);
   const JsonNode* steps = part->find("pretokenizers");
   if (steps == nullptr || !steps->is(Kind::kArray)) {
     return error(Code::kInvalidFile, "%s: pre_tokenizer Sequence has no array \"pretokenizers\"", kFile);
   }
-  const char* const types[] = {"Split", "ByteLevel"};
-  for (size_t i = 0; i < steps->items.size(); ++i) {
-    QW_TRY(read_type(steps->items[i], "a step of pre_tokenizer", &type));
-    if (i >= 2 || type != types[i]) return unsupported("pre_tokenizer step", *steps->items[i].find("type"), expected);
-  }
-  if (steps->items.size() != 2) {
-    return error(Code::kUnsupported, "%s: pre_tokenizer Sequence of %zu steps is not implemented; expected %s", kFile,
-                 steps->items.size(), expected);
-  }
-  QW_TRY(read_split(steps->items[0], builder));
-  return read_byte_level(steps->items[1]);
+  return read_pre_tokenizer_steps(steps->items, builder);
 }
 
 Status read_decoder(const JsonNode& root) {
@@ -176,12 +197,77 @@ Status read_model(const JsonNode& root, TokenizerBuilder* builder) {
   const JsonNode* merges = model->find("merges");
   if (merges == nullptr || !merges->is(Kind::kArray))
     return error(Code::kInvalidFile, "%s: model.merges is not an array", kFile);
-  for (const char* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "ignore_merges"}) {
+  for (const char* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     QW_TRY(refuse_option(*model, name));
   }
+  bool ignore_merges = false;
+  QW_TRY(read_flag(kFile, *model, "ignore_merges", &ignore_merges));
+  builder->set_ignore_merges(ignore_merges);
   for (const char* name : {"unk_token", "byte_fallback"}) {
     if (!refuse_option(*model, name).ok()) builder->set_unknown_option(name);
   }
+  return {};
+}
+
+// The ids that stand around a text.
+struct Surroundings {
+  std::vector<int32_t> begin, end;
+};
+
+Status read_template_ids(const JsonNode& processor, const JsonNode& name, std::vector<int32_t>* ids) {
+  const JsonNode* known = processor.find("special_tokens");
+  const JsonNode* token = known != nullptr && name.is(Kind::kString) ? known->find(name.text) : nullptr;
+  const JsonNode* list = token != nullptr ? token->find("ids") : nullptr;
+  if (list == nullptr || !list->is(Kind::kArray)) {
+    return error(Code::kInvalidFile, "%s: post_processor TemplateProcessing: special_tokens has no ids for %s", kFile, name.describe().c_str());
+  }
+  for (const JsonNode& id : list->items) {
+    if (!id.is(Kind::kInteger) || id.integer < 0 || id.integer > Vocabulary::kMaxId) {
+      return error(Code::kInvalidFile, "%s: post_processor TemplateProcessing: found the id %s; expected 0 to %d", kFile, id.describe().c_str(),
+                   Vocabulary::kMaxId);
+    }
+    ids->push_back(static_cast<int32_t>(id.integer));
+  }
+  return {};
+}
+
+// The template of a single text: special tokens, the text itself ("Sequence") once, special tokens.
+Status read_template(const JsonNode& processor, Surroundings* around) {
+  const JsonNode* single = processor.find("single");
+  if (single == nullptr || !single->is(Kind::kArray)) {
+    return error(Code::kInvalidFile, "%s: post_processor TemplateProcessing has no array \"single\"", kFile);
+  }
+  Surroundings own;
+  int texts = 0;
+  for (const JsonNode& piece : single->items) {
+    const JsonNode* special = piece.find("SpecialToken");
+    const JsonNode* name = special != nullptr ? special->find("id") : nullptr;
+    if (name != nullptr) {
+      QW_TRY(read_template_ids(processor, *name, texts == 0 ? &own.begin : &own.end));
+    } else if (piece.find("Sequence") != nullptr) {
+      ++texts;
+    } else {
+      return error(Code::kInvalidFile, "%s: post_processor TemplateProcessing: found %s; expected a SpecialToken or Sequence", kFile,
+                   piece.describe().c_str());
+    }
+  }
+  if (texts != 1) return error(Code::kUnsupported, "%s: post_processor TemplateProcessing with %d texts is not implemented; expected 1", kFile, texts);
+  around->begin.insert(around->begin.begin(), own.begin.begin(), own.begin.end());
+  around->end.insert(around->end.end(), own.end.begin(), own.end.end());
+  return {};
+}
+
+// `part`: of a Sequence, or all of it. ByteLevel trims offsets, which nobody asks for here.
+Status read_post_processor(const JsonNode& part, Surroundings* around) {
+  std::string type;
+  QW_TRY(read_type(part, "post_processor", &type));
+  if (type == "ByteLevel") return {};
+  if (type == "TemplateProcessing") return read_template(part, around);
+  const JsonNode* parts = part.find("processors");
+  if (type != "Sequence" || parts == nullptr || !parts->is(Kind::kArray)) {
+    return unsupported("post_processor", *part.find("type"), "ByteLevel, TemplateProcessing or a Sequence of them");
+  }
+  for (const JsonNode& inner : parts->items) QW_TRY(read_post_processor(inner, around));
   return {};
 }
 
@@ -217,6 +303,11 @@ Status Tokenizer::from_json(std::span<const char> json, std::unique_ptr<Tokenize
   QW_TRY(read_pre_tokenizer(root, &builder));
   QW_TRY(read_decoder(root));
   QW_TRY(read_added_tokens(root, &builder));
+  if (const JsonNode* processor = root.find("post_processor"); !is_absent(processor)) {
+    Surroundings around;
+    QW_TRY(read_post_processor(*processor, &around));
+    builder.set_surroundings(std::move(around.begin), std::move(around.end));
+  }
   return builder.finish(out);
 }
 

@@ -1,4 +1,4 @@
-"""Parameter counts of published Qwen3 configurations, by transformers models on the meta device (no weights).
+"""Parameter counts of published configurations, by transformers models on the meta device (no weights).
 
     parameters.py CONFIGS_DIR OUT.json
 

@@ -43,4 +43,5 @@ def main(tokenizer_path, golden_path, seed=0, count=0):
     print(golden_path, len(cases), "strings", sum(len(case["ids"]) for case in cases), "ids")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -105,7 +105,7 @@ def write(name, **content):
 
 
 if __name__ == "__main__":
-    classes = {"letter": ranges(matched_by(r"\p{L}")), "number": ranges(matched_by(r"\p{N}")), "space": ranges(matched_by(r"\s")), "word": ranges(word_characters()),
+    classes = {"letter": ranges(matched_by(r"\p{L}")), "number": ranges(matched_by(r"\p{N}")), "space": ranges(matched_by(r"\s")), "punctuation": ranges(matched_by(r"\p{P}")), "word": ranges(word_characters()),
                "folds_to_contraction_letters": ranges(matched_by("(?i:[strevmld])"))}
     write("text-unicode.json", classes=classes, nfc=nfc_cases())
     write("text-added-tokens.json", cases=added_token_cases())

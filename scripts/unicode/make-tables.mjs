@@ -43,10 +43,11 @@ async function classRuns() {
   const letter = await load('General_Category/Letter')
   const number = await load('General_Category/Number')
   const space = await load('Binary_Property/White_Space')
+  const punctuation = await load('General_Category/Punctuation')
   const wordParts = await Promise.all(['Binary_Property/Alphabetic', 'General_Category/Mark', 'General_Category/Decimal_Number',
     'General_Category/Connector_Punctuation', 'Binary_Property/Join_Control'].map(load))
   const word = (c) => wordParts.some((part) => part[c])
-  return runs((c) => (letter[c] ? 1 : number[c] ? (word(c) ? 2 : 3) : space[c] ? 4 : word(c) ? 5 : 0))
+  return runs((c) => (letter[c] ? 1 : number[c] ? (word(c) ? 2 : 3) : space[c] ? 4 : punctuation[c] ? (word(c) ? 7 : 6) : word(c) ? 5 : 0))
 }
 
 const text = String.fromCodePoint

@@ -1,5 +1,5 @@
-// config.json and generation_config.json through the C ABI: heads and ties, both spellings of rope, end tokens, hostile
-// fields.
+// config.json and generation_config.json through the C ABI: heads and ties, both spellings of rope, families, end
+// tokens, hostile fields.
 #include "tests/core/small_model.h"
 
 namespace qwasm::capi_test {
@@ -111,6 +111,152 @@ TEST(Rope, RefusesAScalingThatItDoesNotImplementByName) {
   }
 }
 
+TEST(Rope, ReadsLlama3AlikeInBothSpellings) {
+  const Floats expected = logits_with_rope(
+      R"({"rope_parameters": {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 16}})");
+  ASSERT_FALSE(expected.empty());
+  EXPECT_TRUE(same_bits(logits_with_rope(R"({"rope_theta": 5000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                                             "high_freq_factor": 4.0, "original_max_position_embeddings": 16}})"),
+                        expected));
+  EXPECT_FALSE(same_bits(logits_with_rope(R"({"rope_theta": 5000.0})"), expected)) << "llama3 is not ignored";
+}
+
+TEST(Rope, MissesWhatLlama3Needs) {
+  for (const char* field : {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    Json config = small_config();
+    config["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 16}};
+    config["rope_scaling"].erase(field);
+    expect_refused(small_folder(config), QW_MISSING, {"config.json", "rope_scaling", field});
+    config["rope_scaling"][field] = 0;
+    expect_refused(small_folder(config), QW_INVALID_FILE, {"config.json", "rope_scaling", field});
+  }
+  Json config = small_config();
+  config["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 4}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 16}};
+  expect_refused(small_folder(config), QW_INVALID_FILE, {"high_freq_factor"});
+}
+
+// ---- families
+
+// The small model as another family has it.
+Json family_config(const char* model_type, const char* architecture) {
+  Json config = small_config();
+  config["model_type"] = model_type;
+  config["architectures"] = {architecture};
+  return config;
+}
+
+std::vector<Tensor> without(std::vector<Tensor> tensors, const std::string& part) {
+  std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name.find(part) != std::string::npos; });
+  return tensors;
+}
+
+std::vector<Tensor> llama_tensors() { return without(without(small_tensors(), "q_norm"), "k_norm"); }
+
+void add_bias(std::vector<Tensor>& tensors, const std::string& projection, int64_t rows, float step) {
+  for (int layer = 0; layer < kSmallLayers; ++layer) {
+    Tensor bias{"model.layers." + std::to_string(layer) + ".self_attn." + projection + ".bias", "F32", {rows}, {}};
+    for (int64_t i = 0; i < rows; ++i) append_value(bias.data, "F32", step * static_cast<float>(i % 7 + 1));
+    tensors.push_back(bias);
+  }
+}
+
+std::vector<Tensor> qwen2_tensors(float step) {
+  std::vector<Tensor> tensors = llama_tensors();
+  add_bias(tensors, "q_proj", kSmallHeads * kSmallHeadDim, step);
+  add_bias(tensors, "k_proj", kSmallKvHeads * kSmallHeadDim, step);
+  add_bias(tensors, "v_proj", kSmallKvHeads * kSmallHeadDim, step);
+  return tensors;
+}
+
+TEST(Family, Qwen2IsLlamaWithBiases) {
+  const Floats llama = small_logits(small_folder(family_config("llama", "LlamaForCausalLM"), llama_tensors()));
+  const Json qwen2 = family_config("qwen2", "Qwen2ForCausalLM");
+  ASSERT_FALSE(llama.empty());
+  EXPECT_TRUE(same_bits(small_logits(small_folder(qwen2, qwen2_tensors(0))), llama));
+  EXPECT_FALSE(same_bits(small_logits(small_folder(qwen2, qwen2_tensors(0.25f))), llama));
+  for (const char* projection : {"q_proj", "k_proj", "v_proj"}) {
+    const std::string bias = std::string(projection) + ".bias";
+    expect_refused(small_folder(qwen2, without(qwen2_tensors(0), bias)), QW_MISSING, {bias});
+  }
+  // Fields of a window that is switched off.
+  Json off = qwen2;
+  off.update(Json::parse(R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 1})"));
+  EXPECT_TRUE(same_bits(small_logits(small_folder(off, qwen2_tensors(0))), llama));
+}
+
+TEST(Family, LlamaRefusesWhatItDoesNotHaveByName) {
+  const Json llama = family_config("llama", "LlamaForCausalLM");
+  expect_refused(small_folder(llama), QW_UNSUPPORTED, {"k_norm", "LlamaForCausalLM"});
+  expect_refused(small_folder(llama, qwen2_tensors(0)), QW_UNSUPPORTED, {".bias", "LlamaForCausalLM"});
+  for (const char* field : {"attention_bias", "mlp_bias"}) {
+    Json config = llama;
+    config[field] = true;
+    expect_refused(small_folder(config, llama_tensors()), QW_UNSUPPORTED, {"config.json", field});
+  }
+}
+
+TEST(Family, SharesHiddenSizeAmongTheHeadsWhereThereIsNoHeadDim) {
+  Json config = family_config("llama", "LlamaForCausalLM");
+  config.erase("head_dim");
+  expect_refused(small_folder(config, llama_tensors()), QW_INVALID_FILE, {"hidden_size", "num_attention_heads (3)", "16"});
+  config["num_attention_heads"] = 2;  // 16 / 2 = 8, but the file's q_proj has 24 rows
+  expect_refused(small_folder(config, llama_tensors()), QW_INVALID_FILE, {"q_proj", "(16, 16)", "(24, 16)"});
+  config["num_attention_heads"] = 16;
+  expect_refused(small_folder(config, llama_tensors()), QW_INVALID_FILE, {"head_dim", "even"});
+}
+
+TEST(Family, SmolLM3TurnsPositionsInEveryLayerButEachFourthOrAsToldOneByOne) {
+  const auto logits_with = [](const char* fields) {
+    Json config = family_config("smollm3", "SmolLM3ForCausalLM");
+    config.update(Json::parse(fields));
+    return small_logits(small_folder(config, llama_tensors()));
+  };
+  const Floats llama = small_logits(small_folder(family_config("llama", "LlamaForCausalLM"), llama_tensors()));
+  const Floats second = logits_with(R"({"no_rope_layers": [1, 0]})");
+  ASSERT_FALSE(second.empty());
+  EXPECT_TRUE(same_bits(logits_with("{}"), llama)) << "of two layers none is a fourth";
+  EXPECT_TRUE(same_bits(logits_with(R"({"no_rope_layers": [1, 1]})"), llama));
+  EXPECT_FALSE(same_bits(second, llama));
+  EXPECT_TRUE(same_bits(logits_with(R"({"no_rope_layer_interval": 2})"), second));
+  EXPECT_TRUE(same_bits(logits_with(R"({"no_rope_layers": null, "no_rope_layer_interval": 2})"), second));
+  EXPECT_FALSE(same_bits(logits_with(R"({"no_rope_layers": [0, 1]})"), second));
+  for (const char* wrong : {"[1]", "[1, 1, 1]", "[1, 2]", "[1, \"0\"]", "{}"}) {
+    Json config = family_config("smollm3", "SmolLM3ForCausalLM");
+    config["no_rope_layers"] = Json::parse(wrong);
+    expect_refused(small_folder(config, llama_tensors()), QW_INVALID_FILE, {"config.json", "no_rope_layers"});
+  }
+}
+
+TEST(Family, MistralRunsAsFarAsItsWindowReaches) {
+  Json config = family_config("mistral", "MistralForCausalLM");
+  config["sliding_window"] = 24;
+  const Folder folder = small_folder(config, llama_tensors());
+  const Engine engine = must_load(folder);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(info_of(engine.get())["context_length"], 24) << "no longer than the window unless it is asked for";
+  EXPECT_TRUE(same_bits(small_logits(folder), small_logits(small_folder(family_config("llama", "LlamaForCausalLM"), llama_tensors()))));
+
+  const Loaded beyond = load(folder, R"({"dtype": "exact", "context_length": 25})");
+  EXPECT_EQ(beyond.code, QW_UNSUPPORTED);
+  for (const char* named : {"sliding_window", "24", "25"}) EXPECT_NE(beyond.message.find(named), std::string::npos) << beyond.message;
+
+  config["sliding_window"] = nullptr;
+  const Engine unlimited = must_load(small_folder(config, llama_tensors()), R"({"dtype": "exact", "context_length": 25})");
+  EXPECT_EQ(info_of(unlimited.get())["context_length"], 25);
+  config.erase("sliding_window");  // 4096, says transformers
+  EXPECT_EQ(load(small_folder(config, llama_tensors()), R"({"context_length": 4097})").code, QW_UNSUPPORTED);
+}
+
+// config.json of models that are not implemented, whole.
+TEST(Family, RefusesItsMoreDistantNeighboursByName) {
+  for (const auto& [name, model_type] : {std::pair("gemma3", "gemma3_text"), std::pair("qwen3.5", "qwen3_5_text")}) {
+    const Loaded loaded = load({{"config.json", read_file(std::string("tests/golden/configs-refused/") + name + "/config.json")}});
+    EXPECT_EQ(loaded.code, QW_UNSUPPORTED);
+    EXPECT_NE(loaded.message.find(model_type), std::string::npos) << loaded.message;
+  }
+}
+
 // ---- end tokens
 
 Json end_tokens(const char* generation_config, const char* of_config) {
@@ -174,8 +320,17 @@ TEST(Config, RefusesFieldsOfAWrongTypeOrSizeByName) {
 
 TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
   const std::vector<std::pair<const char*, const char*>> other = {
-      {"model_type", "\"llama\""},
+      {"model_type", "\"gemma3_text\""},
+      {"architectures", "[\"Qwen3ForSequenceClassification\"]"},
       {"hidden_act", "\"gelu\""},
+      {"hidden_activation", "\"gelu_pytorch_tanh\""},
+      {"attn_logit_softcapping", "50.0"},
+      {"final_logit_softcapping", "30.0"},
+      {"query_pre_attn_scalar", "256"},
+      {"residual_multiplier", "0.22"},
+      {"partial_rotary_factor", "0.5"},
+      {"use_bidirectional_attention", "true"},
+      {"quantization_config", "{\"bits\": 4}"},
       {"attention_bias", "true"},
       {"use_sliding_window", "true"},
       {"layer_types", "[\"full_attention\", \"sliding_attention\"]"}};
@@ -192,7 +347,7 @@ TEST(Config, MustBeThere) {
 }
 
 TEST(Config, IsRefusedWhenCutAtAnyLength) {
-  for (const char* name : {"qwen3", "qwen3-old-config", "qwen3-yarn"}) {
+  for (const char* name : {"qwen3", "qwen3-old-config", "qwen3-yarn", "llama3-rope", "smollm3-nope"}) {
     const Bytes whole = golden_folder(name)["config.json"];
     const size_t last_brace = text_of(whole).rfind('}');
     for (size_t length = 0; length <= last_brace; ++length) {

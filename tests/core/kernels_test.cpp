@@ -385,7 +385,8 @@ TEST(Variants, HaveKernelsOfTheirOwn) {
   const auto functions = [](const Kernels& k) {
     std::vector<const void*> all;
     const auto add = [&](auto... pointers) { (all.push_back(reinterpret_cast<const void*>(pointers)), ...); };
-    add(k.matmul[0], k.matmul[1], k.matmul[2], k.q8.quantize, k.q8.matmul, k.q4.quantize, k.q4.matmul, k.rms_norm, k.rope, k.silu_mul, k.add, k.scale, k.exponentials);
+    for (const Kernels::Panel& p : k.panels) add(p.quantize, p.matmul);
+    add(k.matmul[0], k.matmul[1], k.matmul[2], k.rms_norm, k.rope, k.silu_mul, k.add, k.scale, k.exponentials);
     for (const Kernels::Attention& a : k.attention) add(a.store, a.prepare, a.scores, a.mix);
     return all;
   };
@@ -393,8 +394,8 @@ TEST(Variants, HaveKernelsOfTheirOwn) {
   for (const Kernels* kernels : {&simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
     for (size_t i = 0; const void* function : functions(*kernels)) EXPECT_NE(function, scalar[i++]) << kernels->name << ": kernel " << i << " is the scalar one";
   }
-  EXPECT_NE(relaxed_kernels().q4.matmul, simd_kernels().q4.matmul);
-  EXPECT_NE(relaxed_kernels().q4.matmul, relaxed_wide_kernels().q4.matmul);
+  for (const Format format : {Format::kQ4, Format::kQ4M}) EXPECT_NE(relaxed_kernels().panel(format).matmul, simd_kernels().panel(format).matmul);
+  EXPECT_NE(relaxed_kernels().panel(Format::kQ4).matmul, relaxed_wide_kernels().panel(Format::kQ4).matmul);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// q8 and q4: the layout of panels, the quality of their scales, and the kernels that multiply them.
+// Panels: their layout, the quality of scales that are searched, and the kernels that multiply them.
 #include "core/quant/panel.h"
 
 #include <gtest/gtest.h>
@@ -26,14 +26,20 @@ Floats random_floats(int64_t count, uint64_t seed, double scale = 1) {
   return values;
 }
 
-// A matrix as panels.
+// A matrix as panels, of floats or of the blocks of a stored type.
 struct Panels {
-  Panels(Format format, const Floats& weights, int64_t rows, int64_t columns)
-      : format(format), rows(rows), columns(columns), bytes(static_cast<size_t>(matrix_bytes(format, rows, columns))) {
-    for (int64_t p = 0; p < panels_of(rows); ++p) {
-      encode_panel(format, weights.data() + p * kPanelRows * columns, std::min(kPanelRows, rows - p * kPanelRows), columns,
-                   bytes.data() + p * panel_bytes(format, columns));
-    }
+  Panels(Format format, const Floats& weights, int64_t rows, int64_t columns) : Panels(format, rows, columns) {
+    each_panel([&](int64_t row, int64_t count, uint8_t* panel) { encode_panel(format, weights.data() + row * columns, count, columns, panel); });
+  }
+  Panels(const FormatInfo& stored, const std::vector<uint8_t>& blocks, int64_t rows, int64_t columns) : Panels(stored.panel, rows, columns) {
+    each_panel([&](int64_t row, int64_t count, uint8_t* panel) {
+      pack_panel(stored, blocks.data() + bytes_of(stored.format, row * columns), count, columns, panel);
+    });
+  }
+  Panels(Format format, int64_t rows, int64_t columns)
+      : format(format), rows(rows), columns(columns), bytes(static_cast<size_t>(matrix_bytes(format, rows, columns))) {}
+  void each_panel(auto make) {
+    for (int64_t r = 0; r < rows; r += kPanelRows) make(r, std::min(kPanelRows, rows - r), bytes.data() + r / kPanelRows * panel_bytes(format, columns));
   }
   Floats row(int64_t r) const {
     Floats values(static_cast<size_t>(columns));
@@ -133,11 +139,12 @@ const Kernels* const kSimdVariants[] = {&simd_kernels(), &relaxed_kernels(), &re
 // Activations as a variant wants them for a format.
 struct Quantized {
   Quantized(const Kernels& kernels, Format format, const Floats& x, int64_t tokens, int64_t columns)
-      : blocks(blocks_of(columns)),
+      : has_float16_scales(block_numbers(format) == 1),
+        blocks(blocks_of(columns)),
         values(static_cast<size_t>(QuantizedTokens::room(tokens) * blocks * QuantizedTokens::kBlockBytes)),
         scales(static_cast<size_t>(QuantizedTokens::room(tokens) * blocks)),
-        sums(scales.size()) {
-    view = {values.data(), scales.data(), sums.data(), tokens, blocks};
+        sums(scales.size() * QuantizedTokens::kSums) {
+    view = {values.data(), scales.data(), sums.data(), tokens, blocks, format};
     for (int64_t t = 0; t < tokens; ++t) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
   }
   // Of the scalar and the plain SIMD layout.
@@ -146,12 +153,12 @@ struct Quantized {
     const QuantizedTokens::Tile tile = view.tile(token - within);
     int16_t whole;
     std::memcpy(&whole, tile.values + ((b * 8 + k / 4) * size + within) * 16 + k % 4 * 2, 2);
-    return static_cast<double>(tile.scales[b * size + within]) * 0x1p-112 * whole;
+    return static_cast<double>(tile.scales[b * size + within]) * (has_float16_scales ? 0x1p-112 : 1) * whole;
   }
+  bool has_float16_scales;
   int64_t blocks;
   std::vector<uint8_t> values;
-  Floats scales;
-  std::vector<int32_t> sums;
+  Floats scales, sums;
   QuantizedTokens view;
 };
 
@@ -176,8 +183,10 @@ TEST(Quantize, LetsNeitherANaNNorAnInfinityBecomeAnOrdinaryNumber) {
     for (const size_t at : {0, 5, 31}) {
       Floats x(32, 1.0f);
       x[at] = bad;
-      EXPECT_TRUE(std::isnan(Quantized(scalar_kernels(), Format::kQ8, x, 1, 32).scales[0]));
-      for (const Kernels* kernels : kSimdVariants) EXPECT_TRUE(std::isnan(Quantized(*kernels, Format::kQ4, x, 1, 32).scales[0]));
+      for (const Format format : {Format::kQ8, Format::kQ4, Format::kQ4M, Format::kQ8M}) {
+        EXPECT_TRUE(std::isnan(Quantized(scalar_kernels(), format, x, 1, 32).scales[0]));
+        for (const Kernels* kernels : kSimdVariants) EXPECT_TRUE(std::isnan(Quantized(*kernels, format, x, 1, 32).scales[0]));
+      }
     }
   }
 }
@@ -197,47 +206,84 @@ void expect_same_bits(const Floats& a, const Floats& b) {
   for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(std::bit_cast<uint32_t>(a[i]), std::bit_cast<uint32_t>(b[i])) << i << ": " << a[i] << ", " << b[i];
 }
 
+// Of values with scales of about 1 / 16, and minimums of about as much as the largest value.
+std::vector<uint8_t> random_blocks(const FormatInfo& stored, int64_t count, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<uint8_t> blocks(static_cast<size_t>(bytes_of(stored.format, count)));
+  for (uint8_t& byte : blocks) byte = static_cast<uint8_t>(rng.next());
+  for (auto block = blocks.begin(); block != blocks.end(); block += stored.bytes_per_block) {
+    if (stored.format == Format::kMXFP4) block[0] = 120;
+    for (int i = 0; i < stored.halves; ++i) {
+      const uint16_t half = f32_to_f16(static_cast<float>((rng.uniform() + 0.5) / 16 * (i == 1 && stored.elements_per_block == 32 ? -8 : 1)));
+      std::memcpy(&block[stored.halves_at + 2 * i], &half, 2);
+    }
+  }
+  return blocks;
+}
+
+// What kernels find is near to the products of what the panels hold, and has the same bits in every variant.
+void expect_products(const Panels& w, int64_t tokens) {
+  const Floats x = random_floats(tokens * w.columns, 6);
+  const Quantized quantized(scalar_kernels(), w.format, x, tokens, w.columns);
+  const Floats found = multiply(scalar_kernels(), w, quantized, panels_of(w.rows) / 2);
+  for (int64_t r = 0; r < w.rows; ++r) {
+    const Floats row = w.row(r);
+    for (int64_t t = 0; t < tokens; ++t) {
+      double sum = 0, size = 0;
+      for (int64_t k = 0; k < w.columns; ++k) {
+        const double product = row[static_cast<size_t>(k)] * quantized.value(t, k);
+        sum += product;
+        size += std::fabs(product);
+      }
+      ASSERT_NEAR(found[static_cast<size_t>(t * w.rows + r)], sum, 1e-6 * size) << w.rows << " x " << w.columns << ", " << tokens << " tokens";
+    }
+  }
+  for (const Kernels* kernels : kSimdVariants) {
+    expect_same_bits(found, multiply(*kernels, w, Quantized(*kernels, w.format, x, tokens, w.columns), 0));
+  }
+}
+
 TEST(PanelMatMul, MultipliesWhatThePanelsHoldForEveryShape) {
   for (const Format format : {Format::kQ8, Format::kQ4}) {
     for (const int64_t columns : {1, 31, 32, 33, 64, 100}) {
       for (const int64_t rows : {1, 3, 4, 5, 8, 9, 12, 17}) {
         const Panels w(format, random_floats(rows * columns, 5), rows, columns);
-        for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) {
-          const Floats x = random_floats(tokens * columns, 6);
-          const Quantized quantized(scalar_kernels(), format, x, tokens, columns);
-          const Floats found = multiply(scalar_kernels(), w, quantized, panels_of(rows) / 2);
-          for (int64_t r = 0; r < rows; ++r) {
-            const Floats row = w.row(r);
-            for (int64_t t = 0; t < tokens; ++t) {
-              double sum = 0, size = 0;
-              for (int64_t k = 0; k < columns; ++k) {
-                const double product = row[static_cast<size_t>(k)] * quantized.value(t, k);
-                sum += product;
-                size += std::fabs(product);
-              }
-              ASSERT_NEAR(found[static_cast<size_t>(t * rows + r)], sum, 1e-6 * size) << rows << " x " << columns << ", " << tokens << " tokens";
-            }
-          }
-          for (const Kernels* kernels : kSimdVariants) {
-            expect_same_bits(found, multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), 0));
-          }
-        }
+        for (const int64_t tokens : {1, 2, 3, 4, 5, 8, 9}) expect_products(w, tokens);
+      }
+    }
+  }
+}
+
+constexpr Format kStoredTypes[] = {Format::kQ8_0, Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1,   Format::kQ2_K,
+                                   Format::kQ3_K, Format::kQ4_K, Format::kQ5_K, Format::kQ6_K, Format::kIQ4_NL, Format::kMXFP4};
+
+TEST(PanelMatMul, MultipliesThePanelsOfEveryStoredType) {
+  for (const Format format : kStoredTypes) {
+    const FormatInfo& stored = format_info(format);
+    for (const int64_t blocks : {1, 3}) {
+      const int64_t columns = blocks * stored.elements_per_block;
+      for (const int64_t rows : {1, 4, 5, 8, 17}) {
+        SCOPED_TRACE(stored.name);
+        const Panels w(stored, random_blocks(stored, rows * columns, 5), rows, columns);
+        for (const int64_t tokens : {1, 2, 3, 4, 5, 9}) expect_products(w, tokens);
       }
     }
   }
 }
 
 TEST(PanelMatMul, GivesTheSameBitsForOneTokenAsForMany) {
-  const int64_t rows = 20, columns = 300, tokens = 7;
-  const Floats x = random_floats(tokens * columns, 7);
-  for (const Format format : {Format::kQ8, Format::kQ4}) {
-    const Panels w(format, random_floats(rows * columns, 8), rows, columns);
+  const int64_t rows = 20, tokens = 7;
+  const FormatInfo &q4_k = format_info(Format::kQ4_K), &q6_k = format_info(Format::kQ6_K);
+  for (const Panels& w : {Panels(Format::kQ8, random_floats(rows * 300, 8), rows, 300), Panels(Format::kQ4, random_floats(rows * 300, 8), rows, 300),
+                          Panels(q4_k, random_blocks(q4_k, rows * 512, 8), rows, 512), Panels(q6_k, random_blocks(q6_k, rows * 512, 8), rows, 512)}) {
+    const int64_t columns = w.columns;
+    const Floats x = random_floats(tokens * columns, 7);
     for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
-      const Floats together = multiply(*kernels, w, Quantized(*kernels, format, x, tokens, columns), 1);
+      const Floats together = multiply(*kernels, w, Quantized(*kernels, w.format, x, tokens, columns), 1);
       Floats apart;
       for (int64_t t = 0; t < tokens; ++t) {
         const Floats token(x.begin() + t * columns, x.begin() + (t + 1) * columns);
-        const Floats y = multiply(*kernels, w, Quantized(*kernels, format, token, 1, columns), 1);
+        const Floats y = multiply(*kernels, w, Quantized(*kernels, w.format, token, 1, columns), 1);
         apart.insert(apart.end(), y.begin(), y.end());
       }
       expect_same_bits(together, apart);
@@ -255,6 +301,30 @@ TEST(PanelMatMul, IsExactAtTheExtremesOfItsValues) {
         for (const int64_t tokens : {1, 5}) {
           const Quantized x(*kernels, format, Floats(static_cast<size_t>(tokens * columns), sign * 2), tokens, columns);
           for (const float y : multiply(*kernels, w, x, 0)) EXPECT_NEAR(y, sign * 6 * columns, 0.5);
+        }
+      }
+    }
+  }
+}
+
+TEST(PanelMatMul, IsExactAtTheExtremesOfStoredValues) {
+  const auto fill = [](Format format, uint8_t byte) {
+    const FormatInfo& stored = format_info(format);
+    std::vector<uint8_t> blocks(static_cast<size_t>(bytes_of(format, 8 * 256)), byte);
+    for (auto block = blocks.begin(); block != blocks.end(); block += stored.bytes_per_block) {
+      for (int i = 0; i < stored.halves; ++i) block[stored.halves_at + 2 * i] = 0, block[stored.halves_at + 2 * i + 1] = 0x3c;
+    }
+    return Panels(stored, blocks, 8, 256);
+  };
+  // Whole numbers of -128, 15 and 31, with scales up to 127 and minimums.
+  for (const Panels& w : {fill(Format::kQ8_0, 0x80), fill(Format::kQ4_1, 0xff), fill(Format::kQ5_1, 0xff), fill(Format::kQ6_K, 0x7f)}) {
+    double expected = 0;
+    for (const float value : w.row(7)) expected += value;
+    for (const float x : {2.0f, -2.0f}) {
+      for (const Kernels* kernels : {&scalar_kernels(), &simd_kernels(), &relaxed_kernels(), &relaxed_wide_kernels()}) {
+        for (const int64_t tokens : {1, 5}) {
+          const Quantized quantized(*kernels, w.format, Floats(static_cast<size_t>(tokens * w.columns), x), tokens, w.columns);
+          for (const float y : multiply(*kernels, w, quantized, 0)) EXPECT_NEAR(y, x * expected, std::fabs(x * expected) * 1e-6);
         }
       }
     }

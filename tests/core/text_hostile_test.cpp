@@ -51,7 +51,7 @@ TEST(TextHostile, TheSmallTokenizerOfTheseTestsIsGood) {
 }
 
 TEST(TextHostile, WhatIsNotImplementedIsRefusedByName) {
-  const Json step = {{"type", "Digits"}};
+  const Json step = {{"type", "Digits"}}, whole = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
   const Change changes[] = {
       {"/pre_tokenizer/pretokenizers/0/pattern/Regex", R"(\p{N}{1,3}|\s+)", Code::kUnsupported,
        R"(pattern "\p{N}{1,3}|\s+")"},
@@ -61,8 +61,10 @@ TEST(TextHostile, WhatIsNotImplementedIsRefusedByName) {
       {"/pre_tokenizer/pretokenizers/1/add_prefix_space", true, Code::kUnsupported, "add_prefix_space true"},
       {"/pre_tokenizer/pretokenizers/1/use_regex", true, Code::kUnsupported, "use_regex true"},
       {"/pre_tokenizer/pretokenizers/1", {{"type", "ByteLevel"}}, Code::kUnsupported, "add_prefix_space true"},
-      {"/pre_tokenizer/pretokenizers/0", step, Code::kUnsupported, "\"Digits\""},
-      {"/pre_tokenizer/pretokenizers/2", step, Code::kUnsupported, "\"Digits\""},
+      {"/pre_tokenizer/pretokenizers/0", step, Code::kUnsupported, "use_regex false"},
+      {"/pre_tokenizer/pretokenizers", {step, whole}, Code::kUnsupported, "individual_digits false"},
+      {"/pre_tokenizer/pretokenizers", {whole, whole}, Code::kUnsupported, "\"ByteLevel\""},
+      {"/pre_tokenizer/pretokenizers/2", step, Code::kUnsupported, "step \"ByteLevel\""},
       {"/pre_tokenizer/pretokenizers", Json::array(), Code::kUnsupported, "of 0 steps"},
       {"/pre_tokenizer", {{"type", "Whitespace"}}, Code::kUnsupported, "pre_tokenizer \"Whitespace\""},
       {"/pre_tokenizer", nullptr, Code::kUnsupported, "pre_tokenizer null"},
@@ -72,7 +74,8 @@ TEST(TextHostile, WhatIsNotImplementedIsRefusedByName) {
       {"/model/dropout", 0.1, Code::kUnsupported, "model.dropout"},
       {"/model/continuing_subword_prefix", "##", Code::kUnsupported, "model.continuing_subword_prefix is \"##\""},
       {"/model/end_of_word_suffix", "</w>", Code::kUnsupported, "model.end_of_word_suffix"},
-      {"/model/ignore_merges", true, Code::kUnsupported, "model.ignore_merges is true"},
+      {"/model/ignore_merges", 1, Code::kInvalidFile, "ignore_merges is 1"},
+      {"/post_processor", {{"type", "RobertaProcessing"}}, Code::kUnsupported, "post_processor \"RobertaProcessing\""},
   };
   for (const Change& change : changes) {
     Json json = small_tokenizer();
@@ -87,7 +90,9 @@ TEST(TextHostile, WhatChangesNoIdIsAccepted) {
   const Change changes[] = {
       {"/normalizer", nullptr, Code::kOk, ""},
       {"/decoder", nullptr, Code::kOk, ""},
-      {"/post_processor", {{"type", "TemplateProcessing"}}, Code::kOk, ""},
+      {"/post_processor", {{"type", "ByteLevel"}}, Code::kOk, ""},
+      {"/pre_tokenizer/pretokenizers", {{{"type", "ByteLevel"}, {"add_prefix_space", false}}}, Code::kOk, ""},
+      {"/model/ignore_merges", true, Code::kOk, ""},
       {"/truncation", {{"max_length", 1}}, Code::kOk, ""},
       {"/model/type", nullptr, Code::kOk, ""},
       {"/model/continuing_subword_prefix", "", Code::kOk, ""},

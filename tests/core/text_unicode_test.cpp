@@ -44,6 +44,7 @@ TEST(TextUnicode, ClassesOfEveryCharacterAreTheReferences) {
   expect_class("letter", [](CharClass c) { return c == CharClass::kLetter; });
   expect_class("number", is_number);
   expect_class("space", [](CharClass c) { return c == CharClass::kSpace; });
+  expect_class("punctuation", is_punctuation);
   expect_class("word", is_word);
 }
 
