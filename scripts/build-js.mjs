@@ -20,7 +20,7 @@ async function bundle() {
   }
   const browser = { ...common, platform: 'browser' }
   const node = { ...common, platform: 'node', target: 'node20' }
-  const short = { minifyWhitespace: true } // what nobody reads while debugging: two workers and a program
+  const short = { minify: true } // what nobody reads while debugging: two workers and a program
   await build({ ...browser, entryPoints: { browser: 'js/src/browser.ts' } })
   await build({ ...browser, ...short, entryPoints: { 'worker.browser': 'js/src/worker/browser.ts' } })
   await keepImport('worker.browser.js')

@@ -24,7 +24,7 @@ const MIME_TYPES = {
 }
 
 /** URL prefix → folder; the longest prefix that fits wins. */
-export const PAGE_MOUNTS = { '/': join(root, 'web'), '/dist/': join(root, 'dist'), '/models/': join(root, 'models') }
+export const PAGE_MOUNTS = { '/': join(root, 'web'), '/dist/': join(root, 'dist'), '/models/': join(root, 'models'), '/models/smollm2/': join(root, 'build/models/smollm2') }
 
 // Models may come from any hub or mirror; nothing else may come from elsewhere.
 const CONTENT_SECURITY_POLICY = [

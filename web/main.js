@@ -8,6 +8,7 @@ import { announce, button, byId, element } from './elements.js'
 import { cancelLoading, connectLoading, isLoading, loadShown } from './loading.js'
 import { connectModels, openModels, takeDropped } from './models.js'
 import { connectProblem, hideProblem, showProblem } from './problem.js'
+import { connectSave, resetSave } from './save.js'
 import { asksForToken, cancelledInWords, loadProblemInWords, welcomeInWords } from './words.js'
 
 const DEMO_EXAMPLES = [
@@ -86,6 +87,7 @@ function showModel(abilities) {
     return item
   }))
   showAbout(info)
+  resetSave()
   announce(choice.kind === 'demo' ? 'The model is ready' : `${choice.name} is ready`)
   updateControls()
   if (document.activeElement === document.body) question.focus()
@@ -199,4 +201,5 @@ connectProblem()
 connectLoading()
 connectModels({ choose: open, current: () => choice })
 connectDrop(openDropped)
+connectSave(() => ({ model, name: choice?.name }))
 openFirst()

@@ -1,6 +1,6 @@
 // The panel in which a person chooses a model: by name or address, from this device, or of those that are kept in this browser.
 import { caches } from './dist/browser.js'
-import { choiceOf, choiceOfFiles, DEMO } from './choice.js'
+import { choiceOf, choiceOfFiles, DEMO, SMALL } from './choice.js'
 import { announce, button, byId, element } from './elements.js'
 import { bytesInWords, keptInWords, problemInWords, usageInWords } from './words.js'
 
@@ -88,6 +88,12 @@ async function showKept() {
   byId('kept-usage').textContent = usageInWords(usage)
 }
 
+/** Shows the button for the real small model, if this site has it. */
+async function offerSmallModel() {
+  const answer = await fetch(SMALL.source, { method: 'HEAD' }).catch(() => null)
+  byId('load-small').hidden = !answer?.ok
+}
+
 // ---- opening
 
 /** Opens the panel; `asked` fills it: { text, dtype, askToken }. */
@@ -97,6 +103,7 @@ export function openModels(asked = {}) {
   if (asked.text !== undefined) source.value = asked.text
   if (asked.dtype !== undefined) dtype.value = asked.dtype
   showToken(asked.askToken === true)
+  offerSmallModel()
   if (!panel.open) panel.showModal()
   if (asked.askToken) token.focus()
   else if (asked.text) byId('load').focus()
@@ -128,6 +135,7 @@ export function connectModels({ choose, current }) {
     folder.value = '' // the same folder may be chosen again
     if (files.length > 0) closeWith(choiceOfFiles(files, dtype.value))
   })
+  byId('load-small').addEventListener('click', () => closeWith({ ...SMALL, dtype: dtype.value }))
   byId('load-demo').addEventListener('click', () => closeWith({ ...DEMO, dtype: dtype.value }))
 }
 

@@ -59,7 +59,7 @@ export function welcomeInWords({ kind, name }, { parameters }, { chats }) {
   return chats ? `${what} Ask it something:` : `${what} It came without a chat template, so it does not answer: it goes on from the text that you begin. Try one:`
 }
 
-const PRECISIONS = { exact: 'as published', q8: 'q8, 8.5 bits a weight', q4: 'q4, 4.5 bits a weight' }
+const PRECISIONS = { exact: 'as published', q8: 'q8, 8.5 bits a weight', q4: 'q4, 4.5 bits a weight', stored: 'as in the file' }
 
 /** All about the model in use, as pairs of name and value. */
 export function aboutInWords({ source, parameters, dtype, weightBytes, contextLength, kv, kvBytesPerToken, variant, threads, why, loadMs, notes }) {

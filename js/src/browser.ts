@@ -4,7 +4,7 @@ import { openOpfs } from './cache/opfs.js'
 import type { WorkerPort } from './connection.js'
 import { QwasmError } from './errors.js'
 import { givenSpec } from './loader/given-files.js'
-import { hubOf, hubSpec, isHubId } from './loader/hub.js'
+import { hubGguf, hubGgufSpec, hubOf, hubSpec, isHubId } from './loader/hub.js'
 import { addressSpec, refuseRevision } from './loader/specs.js'
 import { makeApi } from './model.js'
 import { show } from './options.js'
@@ -53,6 +53,8 @@ async function sourceSpec(source: unknown, options: HubOptions): Promise<SourceS
     throw new QwasmError('invalid_argument', `The model's source must be ${expected}, not ${show(source)}.`)
   }
   const hub = hubOf(options, location.href)
+  const gguf = hubGguf(source)
+  if (gguf) return { ...hubGgufSpec(gguf, hub), otherwise: `To mean a file beside the page, write './${source}'.` }
   if (!isHubId(source)) return addressSpec(source, hub, location.href)
   return { ...hubSpec(source, hub), otherwise: `To mean a folder beside the page, write './${source}'.` }
 }

@@ -1,21 +1,28 @@
 // Model and tokenizer as callers see them: checks of arguments, then calls to the worker that owns the engine.
 import { Connection, type WorkerPort } from './connection.js'
 import { abortError, QwasmError } from './errors.js'
+import { saveGguf } from './gguf/save.js'
 import { explainFailure } from './loader/specs.js'
-import { checkIds, checkOptions, checkPositions, checkText, chooseThreads, show } from './options.js'
+import { checkIds, checkInputs, checkOptions, checkPositions, checkRanking, checkText, chooseThreads, show } from './options.js'
 import { Generation, SessionProxy } from './session.js'
 import type {
   ChatOptions,
   ChatStream,
+  Embeddings,
+  EmbedOptions,
   GenerateOptions,
   InspectOptions,
   LoadOptions,
   Message,
   Model,
   ModelInfo,
+  RankedDocument,
   RenderOptions,
+  RerankOptions,
+  SaveOptions,
   Session,
   TextStream,
+  TokenizeOptions,
   Tokenizer,
   TokenizerOptions,
 } from './types.js'
@@ -37,9 +44,9 @@ class TokenizerProxy implements Tokenizer {
     this.connection = connection
   }
 
-  async tokenize(text: string, options?: { special?: boolean }): Promise<number[]> {
-    const { special = true } = checkOptions('tokenize', options)
-    return this.connection.call('tokenize', { text: checkText('tokenize', text), special }).result
+  async tokenize(text: string, options?: TokenizeOptions): Promise<number[]> {
+    const { special = true, addSpecialTokens = false } = checkOptions('tokenize', options)
+    return this.connection.call('tokenize', { text: checkText('tokenize', text), special, addSpecialTokens }).result
   }
 
   async detokenize(ids: ArrayLike<number>, options?: { skipSpecial?: boolean }): Promise<string> {
@@ -97,8 +104,22 @@ class ModelProxy extends TokenizerProxy implements Model {
     return this.connection.call('logits', { ids: checked, positions: rows }, { signal }).result
   }
 
+  async embed(texts: readonly (string | ArrayLike<number>)[], options?: EmbedOptions): Promise<Embeddings> {
+    const { signal, ...plain } = checkOptions('embed', options)
+    return this.connection.call('embed', { texts: checkInputs(texts), options: plain }, { signal }).result
+  }
+
+  async rerank(query: string, documents: readonly string[], options?: RerankOptions): Promise<RankedDocument[]> {
+    const { signal, ...plain } = checkOptions('rerank', options)
+    return this.connection.call('rerank', { ...checkRanking(query, documents), options: plain }, { signal }).result
+  }
+
   async readBandwidth(): Promise<number> {
     return this.connection.call('readBandwidth', {}).result
+  }
+
+  async saveGguf(sink: WritableStream<Uint8Array>, options?: SaveOptions): Promise<number> {
+    return saveGguf(this.connection, this.info, sink, options)
   }
 }
 
@@ -136,7 +157,7 @@ async function load(platform: Platform, source: unknown, parts: LoadRequest['par
     return { connection, info: await result }
   } catch (error) {
     await connection.close(new QwasmError('disposed', 'The load failed.'))
-    throw explainFailure(error, request.source)
+    throw await explainFailure(error, request.source)
   }
 }
 

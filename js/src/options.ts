@@ -19,6 +19,7 @@ const plainObject = (value: unknown): boolean => typeof value === 'object' && va
 
 const boolean = is((v) => typeof v === 'boolean', 'true or false')
 const text = is((v) => typeof v === 'string', 'a string')
+const someText = is((v) => typeof v === 'string' && v !== '', 'a string that is not empty')
 const positive = is((v) => whole(v) && v >= 1, 'a whole number of at least 1')
 const signal = is((v) => typeof AbortSignal !== 'undefined' && v instanceof AbortSignal, 'an AbortSignal')
 const url = is((v) => typeof v === 'string' || v instanceof URL, 'a URL')
@@ -85,7 +86,7 @@ const CHAT = {
 const TABLES = {
   loadModel: {
     ...SOURCE,
-    dtype: oneOf('auto', 'exact', 'q8', 'q4'),
+    dtype: oneOf('auto', 'exact', 'q8', 'q4', 'stored'),
     contextLength: is((v) => whole(v) && v >= 1 && v <= 2 ** 24, 'a whole number from 1 to 16777216'),
     kv: oneOf('auto', 'f32', 'f16', 'q8'),
     threads: positive,
@@ -94,13 +95,16 @@ const TABLES = {
   },
   loadTokenizer: SOURCE,
   inspect: { ...SOURCE, context: positive, bandwidth: is((v) => finite(v) && v > 0, 'a number above 0') },
-  tokenize: { special: boolean },
+  tokenize: { special: boolean, addSpecialTokens: boolean },
   detokenize: { skipSpecial: boolean },
   renderChat: { ...TEMPLATE, addGenerationPrompt: boolean },
   encodeChat: { ...TEMPLATE, addGenerationPrompt: boolean },
   tokenCount: { ...TEMPLATE, addGenerationPrompt: boolean },
   generate: GENERATE,
   chat: CHAT,
+  embed: { dimensions: positive, normalize: boolean, instruction: someText, signal },
+  rerank: { instruction: someText, signal },
+  saveGguf: { name: text, onProgress: callback, signal },
   logits: {
     signal,
     positions: is((v) => v === 'all' || v === 'last' || Array.isArray(v), "'all', 'last' or an array of positions"),
@@ -191,6 +195,33 @@ export function checkIds(call: string, value: unknown): Int32Array {
     }
   }
   return Int32Array.from(ids as ArrayLike<number>)
+}
+
+/** The entries of a list that has some, each of them as `check` gives it, which is told its place. */
+function checkList<T>(call: string, name: string, values: unknown, check: (value: unknown, at: string) => T): T[] {
+  if (Array.isArray(values) && values.length > 0) return values.map((value, i) => check(value, `${call}: ${name}[${i}]`))
+  throw new QwasmError('invalid_argument', `${call}: ${name} must be an array with at least one text, not ${show(values)}.`)
+}
+
+function checkSomeText(value: unknown, at: string): string {
+  const expected = someText(value)
+  if (expected !== undefined) throw new QwasmError('invalid_argument', `${at} must be ${expected}, not ${show(value)}.`)
+  return value as string
+}
+
+/** A query and what is ranked by it. */
+export function checkRanking(query: unknown, documents: unknown): { query: string; documents: string[] } {
+  return { query: checkSomeText(query, 'rerank: the query'), documents: checkList('rerank', 'documents', documents, checkSomeText) }
+}
+
+/** Texts, or token ids in their places. */
+export function checkInputs(texts: unknown): (string | Int32Array)[] {
+  return checkList('embed', 'texts', texts, (value, at) => {
+    if (!Array.isArray(value) && !ArrayBuffer.isView(value)) return checkSomeText(value, at)
+    const ids = checkIds(at, value)
+    if (ids.length === 0) throw new QwasmError('invalid_argument', `${at} has no tokens.`)
+    return ids
+  })
 }
 
 /** Positions of a sequence of `count` tokens, as a sorted list would be read: each within it. */

@@ -3,7 +3,8 @@ import type { LoadController } from './load-controller.js'
 import type { Variant } from './variants.js'
 
 /**
- * Where a model lies: a hub's id ('Qwen/Qwen3-0.6B'), the URL of a folder or of a file of weights in it, the same as a local path
+ * Where a model lies: a hub's id ('Qwen/Qwen3-0.6B') or a GGUF file there ('owner/name/file.gguf'), the URL of a folder, of a file of weights in it or
+ * of a GGUF file (of several parts any, and all lie beside it), the same as a local path
  * (Node.js), or the files (a file input, a drop) or the handle of a folder. In browsers 'owner/name' is a hub's id, './owner/name' an
  * address; under Node.js a local folder of that name goes before the hub.
  */
@@ -66,15 +67,16 @@ interface SourceOptions extends HubOptions {
 export interface LoadOptions extends SourceOptions {
   /**
    * 'exact': weights as stored, float32 arithmetic. 'q8' and 'q4': 8.5 and 4.5 bits a weight, made while loading, multiplied in whole
-   * numbers: several times faster and smaller, and near the exact answers rather than equal to them. 'auto': q8 for up to 1 billion
-   * parameters where that fits the device, else q4.
+   * numbers: several times faster and smaller, and near the exact answers rather than equal to them. 'stored': the values that a
+   * quantized file holds, multiplied as fast; of a file of floats the same as 'exact'. 'auto': q8 for up to 1 billion parameters where
+   * that fits the device, else q4.
    */
-  dtype?: 'auto' | 'exact' | 'q8' | 'q4'
+  dtype?: 'auto' | 'exact' | 'q8' | 'q4' | 'stored'
   /** Tokens of prompt and answer together; default min(max_position_embeddings, 4096). */
   contextLength?: number
   /**
    * How keys and values of past tokens are kept: 'f16' and 'q8' take a half and about a quarter of the bytes of 'f32'. 'auto' is 'f16',
-   * and 'f32' where `dtype` is 'exact'.
+   * and 'f32' where `dtype` is 'exact', or 'stored' for a file of floats.
    */
   kv?: 'auto' | 'f32' | 'f16' | 'q8'
   /**
@@ -170,6 +172,9 @@ export interface ModelInfo {
   addedTokens: AddedToken[]
   /** Texts of tokens by the names that templates know, such as eos_token, from tokenizer_config.json. */
   specialTokens: Record<string, string>
+  /** What the tokenizer puts before and behind a whole text, such as Llama 3's <|begin_of_text|>; mostly nothing. */
+  beginIds: number[]
+  endIds: number[]
   /** Count of ids that have a token; vocabSize may be larger. */
   knownTokens: number
   /** Names of the chat templates; 'default' is the ordinary one. */
@@ -383,9 +388,19 @@ export interface Stream<Piece, Result> extends AsyncIterable<Piece> {
 export type TextStream = Stream<string, GenerateResult>
 export type ChatStream = Stream<ChatDelta, ChatResult>
 
+export interface TokenizeOptions {
+  /** Control tokens in the text count as such, as Hugging Face does; default true. */
+  special?: boolean
+  /**
+   * Adds what the tokenizer puts around a whole text, such as Llama 3's <|begin_of_text|>, unless it stands there already; Qwen's has nothing to add.
+   * Default false: pieces of a text and chat templates, which bring their own, want nothing added.
+   */
+  addSpecialTokens?: boolean
+}
+
 export interface Tokenizer {
-  /** Ids of a text. `special`: control tokens in the text count as such, as Hugging Face does; default true. */
-  tokenize(text: string, options?: { special?: boolean }): Promise<number[]>
+  /** Ids of a text. */
+  tokenize(text: string, options?: TokenizeOptions): Promise<number[]>
   /** Text of ids. `skipSpecial` leaves out control tokens; default false. */
   detokenize(ids: ArrayLike<number>, options?: { skipSpecial?: boolean }): Promise<string>
   /** The prompt's text, as the chat template gives it. */
@@ -398,7 +413,10 @@ export interface Tokenizer {
 
 /** What answers: a model, or a session of one. */
 interface Generator {
-  /** Goes on from a text (control tokens in it count as such, nothing is added) or from ids. */
+  /**
+   * Goes on from a text, which becomes what transformers makes of it (control tokens in it count as such, and what the tokenizer puts around
+   * texts is added: `addSpecialTokens` of `tokenize`), or from ids as they are.
+   */
   generate(prompt: string | ArrayLike<number>, options?: GenerateOptions): TextStream
   /** Answers a conversation. */
   chat(messages: readonly Message[], options?: ChatOptions): ChatStream
@@ -416,6 +434,51 @@ export interface Session extends Generator {
   dispose(): Promise<void>
 }
 
+export interface EmbedOptions {
+  /** The first so many values of the hidden state, for models that are trained for that (Matryoshka); default: all. */
+  dimensions?: number
+  /** Whether an embedding's length is made 1, so that the product of two of them is their cosine; default true. */
+  normalize?: boolean
+  /** The task, for texts that are queries: they become 'Instruct: …\nQuery:…', as Qwen3-Embedding expects. Documents have none. */
+  instruction?: string
+  signal?: AbortSignal
+}
+
+export interface Embeddings {
+  /** One for each text, in order. */
+  embeddings: Float32Array[]
+  /** Of all texts together. */
+  tokens: number
+  /** How many of them were known already: from the text before, or from an earlier call. */
+  cachedTokens: number
+}
+
+export interface RerankOptions {
+  /** What a document is judged by; default: 'Given a web search query, retrieve relevant passages that answer the query'. */
+  instruction?: string
+  signal?: AbortSignal
+}
+
+export interface RankedDocument {
+  /** Its place in the list that was given. */
+  index: number
+  /** The model's probability of 'yes', against 'no'. */
+  score: number
+}
+
+export interface SaveProgress {
+  /** Bytes on their way into the file, and in all (0 until that is known). */
+  written: number
+  total: number
+}
+
+export interface SaveOptions {
+  /** What the file calls the model; default: the last part of where it came from. */
+  name?: string
+  onProgress?: (progress: SaveProgress) => void
+  signal?: AbortSignal
+}
+
 export interface Model extends Tokenizer, Generator {
   readonly info: ModelInfo
   /** Tokens of a conversation's prompt, as `chat` feeds it to the model. */
@@ -428,8 +491,21 @@ export interface Model extends Tokenizer, Generator {
     options?: { positions?: 'all' | 'last' | readonly number[]; signal?: AbortSignal }
   ): Promise<Float32Array>
   /**
+   * Embeddings of texts: the hidden state of the last token behind the final norm. A text has around it what its tokenizer's post-processor adds;
+   * control tokens in it are plain text. Token ids are taken as they are.
+   */
+  embed(texts: readonly (string | ArrayLike<number>)[], options?: EmbedOptions): Promise<Embeddings>
+  /** Documents by how well they answer a query, the best first, as Qwen3-Reranker judges them. Control tokens in them are plain text. */
+  rerank(query: string, documents: readonly string[], options?: RerankOptions): Promise<RankedDocument[]>
+  /**
    * Bytes per second at which the model's threads together read its weights, which takes as long as a few tokens. A generated token reads
    * the weights once, so this says how far decoding is from what memory allows.
    */
   readBandwidth(): Promise<number>
+  /**
+   * Writes the model, with tokenizer and chat template, as a GGUF file, which llama.cpp and others read, and gives its bytes: weights in q8 as Q8_0, in q4
+   * as Q4_0, with the very values that are in memory; those of an exact model as F16. `sink` takes pieces of about a MiB, is closed at the end, and
+   * aborted where that fails: such as what a file handle's createWritable() gives, or Writable.toWeb() under Node.js.
+   */
+  saveGguf(sink: WritableStream<Uint8Array>, options?: SaveOptions): Promise<number>
 }

@@ -17,7 +17,7 @@ export function inspectTable(report: Fields): string {
         ['vocabulary', count(report['vocab_size'])],
         ['longest context', `${count(report['max_position_embeddings'])} tokens`],
         ['attention', attentionLine(attention)],
-        ['positions', `rope ${String(attention['rope_type'])}, theta ${count(attention['rope_theta'])}`],
+        ['positions', positionsLine(attention, report['layers'])],
         ['embeddings', report['tied_embeddings'] ? 'tied to the head' : 'apart from the head'],
         ...expertsLine(report['experts']),
         ...storedLine(report['stored']),
@@ -73,8 +73,14 @@ function without(fields: Fields, name: string): Fields {
 }
 
 function attentionLine(attention: Fields): string {
-  const { kind, query_heads: queries, key_value_heads: keys, ratio, head_dim: size } = attention
-  return `${String(kind)}: ${count(queries)} query heads over ${count(keys)} key-value heads (${count(ratio)}:1), ${count(size)} wide`
+  const { kind, query_heads: queries, key_value_heads: keys, ratio, head_dim: size, qk_norm: normed, qkv_bias: biased } = attention
+  const heads = `${count(queries)} query heads over ${count(keys)} key-value heads (${count(ratio)}:1), ${count(size)} wide`
+  return `${String(kind)}: ${heads}${normed ? ', normed' : ''}${biased ? ', with biases' : ''}`
+}
+
+function positionsLine({ rope_type: type, rope_theta: theta, rope_layers: some }: Fields, layers: unknown): string {
+  const where = some === layers ? '' : `, in ${count(some)} of ${count(layers)} layers`
+  return `rope ${String(type)}, theta ${count(theta)}${where}`
 }
 
 function expertsLine(experts: unknown): [string, string][] {

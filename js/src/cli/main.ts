@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// The command line: qwasm generate | chat | serve | tokenize | inspect | bench | manifest | cache.
+// The command line: qwasm generate | chat | serve | embed | rerank | tokenize | inspect | bench | quantize | manifest | cache.
 import { existsSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { caches, inspect, loadModel, loadTokenizer, QwasmError } from '../node.js'
-import type { ChatOptions, GenerateOptions, LoadOptions, Model, Timings, TokenizerOptions } from '../types.js'
+import type { ChatOptions, GenerateOptions, LoadOptions, Model, SaveProgress, Timings, TokenizerOptions } from '../types.js'
 import { benchTable } from './bench-table.js'
 import { bench } from './bench.js'
 import { cacheTable, removeFromCache } from './cache.js'
@@ -13,6 +13,8 @@ import { inspectTable } from './inspect-table.js'
 import { writeManifest } from './manifest.js'
 import { helpText, hubOptions, parseCommandLine, UsageError, type Values } from './options.js'
 import { progressBar } from './progress-bar.js'
+import { quantize } from './quantize.js'
+import { embed, rerank, textsOf } from './read.js'
 import { serve, serverSettings } from './serve.js'
 
 declare const QWASM_VERSION: string
@@ -25,9 +27,11 @@ async function main(args: string[]): Promise<void> {
   if (command === 'inspect') return runInspect(values)
   if (command === 'tokenize') return runTokenize(values)
   if (command === 'bench') return runBench(values)
+  if (command === 'quantize') return runQuantize(values)
   if (command === 'manifest') return runManifest(values)
   if (command === 'cache') return runCache(values)
   if (command === 'serve') return runServe(values)
+  if (command === 'embed' || command === 'rerank') return runRead(command, values)
   if (command === 'chat' && converses(values)) return runChatLoop(values)
   return runModel(command, values)
 }
@@ -55,6 +59,20 @@ async function runBench(values: Values): Promise<void> {
   if (report.runs.length === 0 || !report.logitsAgree) process.exitCode = 1
 }
 
+async function runQuantize(values: Values): Promise<void> {
+  const bar = progressBar(process.stderr)
+  const onProgress = ({ written: loaded, total }: SaveProgress) => bar.show({ phase: 'write', loaded, total, rate: null, secondsLeft: null })
+  const load = (options: LoadOptions) => loadModel(modelOf(values), { ...sourceOptions(values), ...options, onProgress: bar.show })
+  try {
+    const written = await quantize(values, { load, onProgress }).finally(bar.clear)
+    print(values.json ? `${JSON.stringify(written)}\n` : `${written.path}: ${(written.bytes / 1e6).toFixed(1)} MB\n`)
+  } catch (error) {
+    if (!(error instanceof DOMException && error.name === 'AbortError')) throw error
+    note('qwasm: stopped; nothing was written.')
+    process.exitCode = 130
+  }
+}
+
 async function runManifest(values: Values): Promise<void> {
   const written = await writeManifest(modelOf(values))
   note(`${written.path}: ${written.files.length} files`)
@@ -73,6 +91,16 @@ async function runServe(values: Values): Promise<void> {
   const model = await load(values, { maxParallel: settings.maxParallel })
   try {
     await serve(model, settings, note)
+  } finally {
+    await model.dispose()
+  }
+}
+
+async function runRead(command: 'embed' | 'rerank', values: Values): Promise<void> {
+  const texts = await textsOf(command, values, () => readAll(process.stdin))
+  const model = await load(values)
+  try {
+    print(await { embed, rerank }[command](model, texts, values))
   } finally {
     await model.dispose()
   }

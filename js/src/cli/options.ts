@@ -8,9 +8,12 @@ export const COMMANDS = {
   generate: 'goes on from a text as it is',
   chat: 'answers a message, by the model’s chat template; without a message holds a conversation',
   serve: 'answers over HTTP as OpenAI does, until Ctrl-C',
+  embed: 'prints the embeddings of texts: of its arguments, or of the lines of standard input',
+  rerank: 'orders texts, given in the same ways, by how well they answer --query',
   tokenize: 'prints the token ids of a text',
   inspect: 'prints what a model’s config and headers say: parameters, operations, memory',
   bench: 'measures this machine: loading, prompts, decoding at several positions, memory',
+  quantize: 'writes a model as a GGUF file, which llama.cpp reads: quantize MODEL OUT.gguf',
   manifest: 'writes sizes and hashes of a local model’s files to qwasm-manifest.json, for --integrity',
   cache: 'lists the models that were downloaded and kept',
 }
@@ -26,9 +29,10 @@ interface Option {
 }
 
 const RUN: Command[] = ['generate', 'chat']
-const ENGINE: Command[] = [...RUN, 'serve', 'bench']
-const LOADING: Command[] = [...RUN, 'serve', 'tokenize', 'inspect']
-const TAKES_FOLDER: Command[] = ['inspect', 'bench', 'manifest']
+const READ: Command[] = ['embed', 'rerank']
+const ENGINE: Command[] = [...RUN, ...READ, 'serve', 'bench']
+const LOADING: Command[] = [...RUN, ...READ, 'serve', 'tokenize', 'inspect', 'quantize']
+const TAKES_FOLDER: Command[] = ['inspect', 'bench', 'manifest', 'quantize']
 
 const OPTIONS = {
   model: {
@@ -44,6 +48,9 @@ const OPTIONS = {
     help: 'the text; without it standard input is read, and chat converses on a terminal',
     of: ['generate', 'chat', 'tokenize'],
   },
+  query: { type: 'string', value: 'TEXT', help: 'what the texts are to answer', of: ['rerank'] },
+  instruction: { type: 'string', value: 'TEXT', help: 'the task, in a sentence; for embed, where the texts are queries', of: READ },
+  dimensions: { type: 'number', value: 'N', help: 'the first N values of an embedding, default all', of: ['embed'] },
   interactive: { type: 'flag', help: 'converses without a terminal too: each line of standard input is a message', of: ['chat'] },
   system: { type: 'string', value: 'TEXT', help: 'a system message before it', of: ['chat'] },
   thinking: { type: 'flag', help: 'asks the template for thinking', of: ['chat'] },
@@ -59,8 +66,8 @@ const OPTIONS = {
   dtype: {
     type: 'string',
     value: 'NAME',
-    help: 'exact (weights as stored, float32 arithmetic), q8, q4 (smaller and faster) or auto; for bench several, with commas',
-    of: ENGINE,
+    help: 'exact (as stored, in float32), stored (a quantized file’s values), q8, q4 (smaller, faster) or auto; for bench several, with commas; for quantize q8, q4 or f16',
+    of: [...ENGINE, 'quantize'],
   },
   kv: { type: 'string', value: 'NAME', help: 'keys and values of past tokens: auto, f32, f16 or q8; for bench several, with commas', of: ENGINE },
   threads: { type: 'number', value: 'N', help: 'default: half of the machine’s', of: ENGINE },
@@ -70,12 +77,14 @@ const OPTIONS = {
     help: 'forces a module: relaxed, simd, relaxed-single or simd-single; for bench several, with commas',
     of: ENGINE,
   },
+  out: { type: 'string', value: 'FILE', help: 'the file to write', of: ['quantize'] },
+  force: { type: 'flag', help: 'replaces a file that is there', of: ['quantize'] },
   quick: { type: 'flag', help: 'fewer and shorter measurements', of: ['bench'] },
   context: {
     type: 'number',
     value: 'N',
     help: 'tokens of prompt and answer together; for inspect, tokens to count at',
-    of: [...RUN, 'serve', 'inspect'],
+    of: [...RUN, ...READ, 'serve', 'inspect'],
   },
   bandwidth: {
     type: 'number',
@@ -112,7 +121,8 @@ type ValueOf<O extends Option> = O['type'] extends 'number'
     : O['type'] extends 'list'
       ? string[]
       : string
-export type Values = { [N in Name]?: ValueOf<(typeof OPTIONS)[N]> }
+/** `texts`: what stands behind a command that takes texts there. */
+export type Values = { [N in Name]?: ValueOf<(typeof OPTIONS)[N]> } & { texts?: string[] }
 
 const table: Record<string, Option> = OPTIONS
 
@@ -134,9 +144,11 @@ export function parseCommandLine(args: string[]): { command: Command | undefined
   }
   const values: Record<string, unknown> = {}
   if (command && TAKES_FOLDER.includes(command as Command)) values['model'] = rest.shift()
+  if (command && READ.includes(command as Command)) values['texts'] = rest.splice(0)
+  if (command === 'quantize') values['out'] = rest.shift()
   if (rest.length > 0) throw new UsageError(`'${rest[0]}' is no option; texts are given with --prompt.`)
   for (const [name, value] of Object.entries(parsed.values)) values[name] = convert(name, value, command as Command | undefined)
-  if (values['model'] === undefined) delete values['model']
+  for (const name of ['model', 'out']) if (values[name] === undefined) delete values[name]
   return { command: command as Command | undefined, values: values as Values }
 }
 

@@ -1,9 +1,11 @@
-// A line that shows how far a load is, on terminals only.
+// A line that shows how far a load or a file is, on terminals only.
 import type { LoadProgress } from '../types.js'
+
+type Shown = Pick<LoadProgress, 'loaded' | 'total' | 'rate' | 'secondsLeft'> & { phase: LoadProgress['phase'] | 'write' }
 
 const WIDTH = 30
 
-export function progressBar(out: NodeJS.WriteStream): { show(progress: LoadProgress): void; clear(): void } {
+export function progressBar(out: NodeJS.WriteStream): { show(progress: Shown): void; clear(): void } {
   if (!out.isTTY) return { show: () => {}, clear: () => {} }
   return {
     show({ phase, loaded, total, rate, secondsLeft }) {

@@ -1,7 +1,7 @@
 // Files and folders that a person gave: a file input's list, a folder's handle, what was dropped on the page.
 import { QwasmError } from '../errors.js'
 import type { SourceSpec } from '../worker/protocol.js'
-import { weightsFile, weightsRole } from './weights-file.js'
+import { isGguf, onlyGguf, weightsFile, weightsRole } from './weights-file.js'
 
 const MOST_FOLDERS_DEEP = 4 // as deep as the Hugging Face cache puts a model into its folder
 const MOST_FILES = 2000 // enough for any model; a home folder that was taken by mistake has more
@@ -51,11 +51,13 @@ export function fileListSpec(list: ArrayLike<File>): SourceSpec & { kind: 'files
   // A slice is a plain Blob, which every worker can receive; Node.js 20 cannot send a File.
   const files = [...found].map(([name, { file }]) => ({ name, blob: file.slice(), lastModified: file.lastModified }))
   nameWeights(files)
-  return { kind: 'files', files, place: `${files.length} given file${files.length === 1 ? '' : 's'}` }
+  const place = `${files.length} given file${files.length === 1 ? '' : 's'}`
+  const gguf = onlyGguf([...found.keys()], `the ${place}`)
+  return { kind: 'files', files, place, ...(gguf && { weights: gguf }) }
 }
 
 function nameWeights(files: { name: string }[]): void {
-  const names = new Set(files.map(({ name }) => weightsFile(name)).filter((name) => name !== undefined))
+  const names = new Set(files.map(({ name }) => weightsFile(name)).filter((name) => name !== undefined && !isGguf(name)))
   const [only] = names
   const file = files.find(({ name }) => name === only)
   if (names.size === 1 && file) file.name = weightsRole(file.name)

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { HubModel } from '../worker/protocol.js'
-import { INDEX, SINGLE, weightsRole } from './weights-file.js'
+import { ggufParts, INDEX, isGguf, SINGLE, weightsRole } from './weights-file.js'
 
 const COMMIT = /^[0-9a-f]{40}$/
 
@@ -48,6 +48,10 @@ export async function findSnapshot(
 /** Links are followed: one whose blob was never finished leads nowhere. */
 async function firstMissing(folder: string, { config, weights, tokenizer, named }: Needs): Promise<string | undefined> {
   const has = async (name: string) => (await stat(join(folder, name)).catch(() => undefined))?.isFile() ?? false
+  if (named !== undefined && isGguf(named)) {
+    for (const part of ggufParts(named)) if (!(await has(part))) return part
+    return undefined
+  }
   if (config && !(await has('config.json'))) return 'config.json'
   const apart = tokenizer && (await has('vocab.json')) && (await has('merges.txt'))
   if (tokenizer && !apart && !(await has('tokenizer.json'))) return 'tokenizer.json'

@@ -3,9 +3,10 @@ import { QwasmError } from '../errors.js'
 import { isRevision, isToken, show } from '../options.js'
 import type { HubOptions } from '../types.js'
 import type { HubModel, SourceSpec } from '../worker/protocol.js'
-import { weightsFile } from './weights-file.js'
+import { ggufParts, isGguf, weightsFile } from './weights-file.js'
 
 export const DEFAULT_ENDPOINT = 'https://huggingface.co'
+const LISTING_MS = 10_000
 const ID = /^[A-Za-z0-9_-][\w.-]*\/[A-Za-z0-9_-][\w.-]*$/
 
 /** A hub as a load uses it: options checked, defaults filled in. */
@@ -19,6 +20,22 @@ export interface Hub {
 /** Whether a text reads as owner/name. Names of files, './owner/name' and 'owner/name/' do not. */
 export function isHubId(source: unknown): source is string {
   return typeof source === 'string' && ID.test(source) && !/\.(safetensors|gguf|json)$/i.test(source)
+}
+
+/** The model and file of 'owner/name/file.gguf'; undefined for other texts. */
+export function hubGguf(source: unknown): { id: string; file: string } | undefined {
+  const [, id, file] = typeof source === 'string' ? (/^([^/]+\/[^/]+)\/(.+)$/.exec(source) ?? []) : []
+  const parts = file?.split('/') ?? []
+  const inside = parts.length > 0 && parts.every((part) => part !== '' && !part.startsWith('.')) && !/[\\?#:%]/.test(file!)
+  return isHubId(id) && inside && isGguf(file!) ? { id, file: file! } : undefined
+}
+
+/** The spec of a GGUF file in a model's repository, which may lie in a folder there. */
+export function hubGgufSpec({ id, file }: { id: string; file: string }, hub: Hub): SourceSpec & { kind: 'url' } {
+  const spec = hubSpec(id, hub)
+  const folders = file.split('/')
+  const weights = folders.pop()!
+  return { ...spec, url: spec.url + folders.map((folder) => `${encodeURIComponent(folder)}/`).join(''), weights }
 }
 
 /** The hub that options ask for; a relative endpoint counts from `base`. */
@@ -58,6 +75,8 @@ export function hubAddressSpec(url: URL, hub: Hub): (SourceSpec & { kind: 'url' 
   if (isHubId(id) && !url.search) {
     if (view === undefined) return hubSpec(id, hub)
     const weights = weightsFile(file)
+    const gguf = ['resolve', 'blob'].includes(view!) && revision ? hubGguf(`${id}/${file}`) : undefined
+    if (gguf) return hubGgufSpec(gguf, atRevision(hub, decoded(revision!), url.href))
     if (['tree', 'resolve', 'blob'].includes(view!) && revision && (file === '' || weights)) {
       return { ...hubSpec(id, atRevision(hub, decoded(revision), url.href)), ...(weights && { weights }) }
     }
@@ -77,6 +96,21 @@ export function decoded(part: string): string {
     return decodeURIComponent(part)
   } catch {
     return part
+  }
+}
+
+/** The GGUF files of a model that has nothing else; undefined where it has none, or the hub does not tell. */
+export async function ggufHint({ id, revision, endpoint }: HubModel, token: string): Promise<string | undefined> {
+  try {
+    const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {}
+    const url = `${endpoint}/api/models/${id}/revision/${encodeURIComponent(revision)}`
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(LISTING_MS) })
+    const { siblings } = (await answer.json()) as { siblings: { rfilename: string }[] }
+    const files = [...new Set(siblings.map(({ rfilename }) => rfilename).filter(isGguf).map((file) => ggufParts(file)[0]!))].sort()
+    if (files.length === 0) return undefined
+    return `The repository has GGUF files; name one of them: ${files.map((file) => `'${id}/${file}'`).join(', ')}.`
+  } catch {
+    return undefined
   }
 }
 

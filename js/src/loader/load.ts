@@ -99,9 +99,9 @@ function pushMissing(engine: Engine, files: ModelFiles, want: Want): void {
 
 async function loadWeights(loading: Loading, names: string[]): Promise<Keep | undefined> {
   const { engine, files, cache, meter, anew } = loading
-  // Weights that are kept as stored need no preparing: what was downloaded is as good.
-  const prepares = cache && !engine.weightsLayout.startsWith('exact')
-  const version = prepares ? await files.version(names.filter((name) => name === 'config.json' || name.endsWith('.safetensors'))) : undefined
+  // Weights with their stored values need no preparing: what was downloaded is as good.
+  const prepares = cache && !/^(exact|stored)-/.test(engine.weightsLayout)
+  const version = prepares ? await files.version(names.filter((name) => name === 'config.json' || /\.(safetensors|gguf)$/i.test(name))) : undefined
   const prepared = version === undefined ? undefined : await cache!.openPrepared(engine.weightsLayout, version)
   if (prepared && !anew) {
     meter.expect([['prepared weights', engine.weights().length]])

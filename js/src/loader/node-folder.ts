@@ -10,9 +10,6 @@ export async function openFolder(path: string): Promise<Source> {
   const found = await stat(path).catch(() => undefined)
   if (!found) throw new QwasmError('missing', `There is no folder ${path}.`)
   if (found.isDirectory()) return new FolderSource(path)
-  if (path.endsWith('.gguf')) {
-    throw new QwasmError('unsupported', `${path}: GGUF files are not supported; give the folder of a Hugging Face model.`)
-  }
   throw new QwasmError('invalid_argument', `${path} is a file; give the folder that holds it.`)
 }
 

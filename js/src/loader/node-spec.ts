@@ -1,6 +1,6 @@
 // Sources under Node.js: local paths first, then the Hugging Face cache, then the hub.
 import type { Stats } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { QwasmError } from '../errors.js'
@@ -9,9 +9,9 @@ import type { HubOptions, LoadOptions } from '../types.js'
 import type { LoadRequest, SourceSpec } from '../worker/protocol.js'
 import { givenSpec } from './given-files.js'
 import { findSnapshot, hubCacheFolder, offlineBy } from './hf-cache.js'
-import { DEFAULT_ENDPOINT, hubOf, hubSpec, isHubId } from './hub.js'
+import { DEFAULT_ENDPOINT, hubGguf, hubGgufSpec, hubOf, hubSpec, isHubId } from './hub.js'
 import { addressSpec, refuseRevision } from './specs.js'
-import { refuseGguf, weightsFile } from './weights-file.js'
+import { onlyGguf, weightsFile } from './weights-file.js'
 
 type Parts = LoadRequest['parts']
 
@@ -40,7 +40,9 @@ export async function nodeSpec(source: unknown, options: LoadOptions, parts: Par
     const otherwise = `There is no local folder ${path} either.`
     return maybeCached({ ...hubSpec(source, hubOf(asked)), otherwise })
   }
-  const local = localSpec(path, found)
+  const gguf = found ? undefined : hubGguf(source)
+  if (gguf) return maybeCached({ ...hubGgufSpec(gguf, hubOf(asked)), otherwise: `There is no local file ${path} either.` })
+  const local = await localSpec(path, found)
   if (isHubId(source)) {
     local.otherwise = `To mean the model on the hub, write its address, ${String(asked.endpoint).replace(/\/+$/, '')}/${source}.`
   }
@@ -49,9 +51,11 @@ export async function nodeSpec(source: unknown, options: LoadOptions, parts: Par
 }
 
 /** A folder, or a file of weights in one. */
-function localSpec(path: string, found: Stats | undefined): SourceSpec {
-  if (found?.isDirectory()) return { kind: 'folder', path }
-  if (found) refuseGguf(path, path)
+async function localSpec(path: string, found: Stats | undefined): Promise<SourceSpec> {
+  if (found?.isDirectory()) {
+    const gguf = onlyGguf(await readdir(path), path)
+    return { kind: 'folder', path, ...(gguf && { weights: gguf }) }
+  }
   const weights = weightsFile(basename(path))
   if (!weights) return { kind: 'folder', path }
   if (!found) throw new QwasmError('missing', `There is no file ${path}.`)

@@ -5,7 +5,7 @@ import type { Gate } from './gate.js'
 import type { Source } from './source.js'
 import { folderName } from './specs.js'
 import { UrlFolder } from './url.js'
-import { NamedWeights } from './weights-file.js'
+import { isGguf, NamedWeights } from './weights-file.js'
 
 export function openUrl({ url, token, offline }: SourceSpec & { kind: 'url' }, gate: Gate): Source {
   const folder = new UrlFolder(url, { gate, ...(token && { headers: { Authorization: `Bearer ${token}` } }) })
@@ -13,7 +13,7 @@ export function openUrl({ url, token, offline }: SourceSpec & { kind: 'url' }, g
 }
 
 export function withWeights(folder: Source, { weights }: SourceSpec): Source {
-  return weights ? new NamedWeights(folder, weights) : folder
+  return weights && !isGguf(weights) ? new NamedWeights(folder, weights) : folder
 }
 
 /** The source in a few words, for people. */

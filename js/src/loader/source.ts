@@ -90,6 +90,7 @@ export function foreignContent(file: string, bytes: Uint8Array): string | undefi
   const safetensors = file.endsWith('.safetensors')
   // A safetensors header's length may look like any mark. But it is below 2^32, so its upper half is 0, and a brace follows it.
   if (safetensors && beginning[8] === BRACE && beginning.subarray(4, 8).every((byte) => byte === 0)) return undefined
+  if (/\.gguf$/i.test(file) && latin1(beginning.subarray(0, 4)) === 'GGUF') return undefined
   const text = latin1(beginning).replace(/^\xef\xbb\xbf/, '').trimStart()
   const foreign = FOREIGN.find(([mark]) => text.toLowerCase().startsWith(mark.toLowerCase()))
   if (foreign) return foreign[1]

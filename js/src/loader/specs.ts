@@ -2,8 +2,8 @@
 import { QwasmError } from '../errors.js'
 import { show } from '../options.js'
 import type { SourceSpec } from '../worker/protocol.js'
-import { decoded, hubAddressSpec, hubHint, type Hub } from './hub.js'
-import { refuseGguf, weightsFile } from './weights-file.js'
+import { decoded, ggufHint, hubAddressSpec, hubHint, type Hub } from './hub.js'
+import { weightsFile } from './weights-file.js'
 
 /** The URL of a folder, or of a file of weights in it; relative ones count from `base`. One on the hub is a model there. */
 export function addressSpec(source: string | URL, hub: Hub, base?: string): SourceSpec & { kind: 'url' } {
@@ -19,7 +19,6 @@ export function addressSpec(source: string | URL, hub: Hub, base?: string): Sour
     throw new QwasmError('invalid_argument', message)
   }
   url.hash = ''
-  refuseGguf(url.pathname, url.href)
   const spec = hubAddressSpec(url, hub) ?? { kind: 'url', url: url.href }
   if (spec.hub) return spec
   refuseRevision(hub.revision, spec)
@@ -42,14 +41,15 @@ export function folderName(spec: SourceSpec): string {
 }
 
 /** A load's failure as the caller gets it: without the token, and with the likely reason where a file was not found or refused. */
-export function explainFailure(error: unknown, spec: SourceSpec): unknown {
+export async function explainFailure(error: unknown, spec: SourceSpec): Promise<unknown> {
   if (!(error instanceof QwasmError)) return error
   const { code, status } = error
   const { token = '', hub = undefined } = spec.kind === 'url' ? spec : {}
   const message = token ? error.message.replaceAll(token, '(the token)') : error.message // a server may quote it
   const refused = status === 401 || status === 403
   const absent = code === 'missing' && message.includes(folderName(spec)) // a file: tensors and fields are named without place
-  const hints = refused || absent ? [hub && hubHint(hub, token !== ''), spec.otherwise].filter(Boolean) : []
+  const listed = absent && hub && !spec.weights ? await ggufHint(hub, token) : undefined
+  const hints = refused || absent ? [hub && (listed ?? hubHint(hub, token !== '')), spec.otherwise].filter(Boolean) : []
   return new QwasmError(code, [message, ...hints].join(' '), { status })
 }
 

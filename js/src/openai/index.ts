@@ -1,9 +1,10 @@
 // OpenAI's interface to a model: the methods of its client that mean something here, in pages and under Node.js.
 import { show } from '../show.js'
 import type { Model } from '../types.js'
-import { OpenAIError, invalid } from './errors.js'
+import { embeddingJob, embeddingList, embeddingUsage } from './embeddings.js'
+import { isAbort, OpenAIError, toOpenAIError } from './errors.js'
 import { chatFormat, completionFormat } from './formats.js'
-import { chatJob, completionJob, sampleOptions, type Job } from './request.js'
+import { chatJob, completionJob, sampleOptions } from './request.js'
 import { respond } from './run.js'
 import type {
   ChatCompletion,
@@ -13,6 +14,8 @@ import type {
   Completion,
   CompletionChunk,
   CompletionParams,
+  EmbeddingList,
+  EmbeddingParams,
   ModelShape,
   RequestOptions,
   Usage,
@@ -24,7 +27,7 @@ export type * from './shapes.js'
 export interface OpenAIOptions {
   /** What requests call the model; default: the last part of its source. A request that names another is refused. */
   name?: string
-  /** Called at the end of each request, an aborted one too, with the tokens that it took. */
+  /** Called at the end of each request, an aborted answer's too, with the tokens that it took. */
   onUsage?: (usage: Usage) => void
 }
 
@@ -42,14 +45,13 @@ export interface OpenAI {
     list(): Promise<{ object: 'list'; data: ModelShape[] }>
     retrieve(id: string): Promise<ModelShape>
   }
-  /** Always rejects: the model makes no embeddings. */
-  embeddings: { create(params?: unknown): Promise<never> }
+  embeddings: { create(params: EmbeddingParams, options?: RequestOptions): Promise<EmbeddingList> }
 }
 
 /** OpenAI's interface to a model. It starts nothing and holds nothing; the model is disposed by whoever loaded it. */
 export function createOpenAI(model: Model, { name = nameOf(model), onUsage = () => {} }: OpenAIOptions = {}): OpenAI {
   const about: ModelShape = { id: name, object: 'model', created: Math.floor(Date.now() / 1000), owned_by: 'qwasm' }
-  const checkName = ({ model: asked = name }: Job<unknown>) => {
+  const checkName = ({ model: asked = name }: { model: string | undefined }) => {
     if (asked !== name) throw noSuchModel(asked, name)
   }
 
@@ -68,6 +70,18 @@ export function createOpenAI(model: Model, { name = nameOf(model), onUsage = () 
     return respond(job, completionFormat(name, job), streams, { ...options, onUsage })
   }
 
+  const embed = async (params: unknown, { signal }: RequestOptions = {}) => {
+    const { texts, options, base64, ...named } = embeddingJob(params)
+    checkName(named)
+    try {
+      const made = await model.embed(texts, { ...options, ...(signal && { signal }) })
+      onUsage(embeddingUsage(made))
+      return embeddingList(name, made, base64)
+    } catch (error) {
+      throw isAbort(error) ? error : toOpenAIError(error)
+    }
+  }
+
   return {
     chat: { completions: { create: chat as OpenAI['chat']['completions']['create'] } },
     completions: { create: complete as OpenAI['completions']['create'] },
@@ -78,11 +92,7 @@ export function createOpenAI(model: Model, { name = nameOf(model), onUsage = () 
         return about
       },
     },
-    embeddings: {
-      create: async () => {
-        throw invalid(null, `The model ${name} makes no embeddings.`, 'unsupported')
-      },
-    },
+    embeddings: { create: embed },
   }
 }
 

@@ -92,6 +92,14 @@ export const COMPLETION: Table = {
   suffix: only((v) => v === '', 'an empty string'),
 }
 
+export const EMBEDDING: Table = {
+  model: text,
+  input: anything,
+  dimensions: whole(1),
+  encoding_format: is((v) => v === 'float' || v === 'base64', "'float' or 'base64'"),
+  user: anything,
+}
+
 /** OpenAI's parameters of the past, and what took their place. */
 const FORMER: Readonly<Record<string, string>> = { functions: 'tools', function_call: 'tool_choice' }
 

@@ -60,7 +60,7 @@ export function completionJob(given: unknown): CompletionJob {
   if (best_of !== n) throw invalid('best_of', `The parameter best_of must be n, which is ${n}, not ${show(best_of)}.`)
   return {
     ...common(params),
-    prompts: prompts(params.prompt),
+    prompts: textsOf('prompt', params.prompt),
     options: { ...samplingOptions(params), maxTokens: max_tokens, ...(logprobs !== undefined && { logprobs }) },
   }
 }
@@ -184,11 +184,12 @@ function checkParts(parts: readonly { type?: unknown }[], at: string): void {
   })
 }
 
-function prompts(given: unknown): (string | number[])[] {
+/** Texts or token ids, of a parameter that holds one or several of them. */
+export function textsOf(name: string, given: unknown): (string | number[])[] {
   const isIds = (value: unknown): value is number[] =>
     Array.isArray(value) && value.length > 0 && value.every((id) => Number.isSafeInteger(id))
   if (typeof given === 'string' || isIds(given)) return [given]
   const several = Array.isArray(given) && given.length > 0 && given.every((prompt) => typeof prompt === 'string' || isIds(prompt))
   if (several) return given as (string | number[])[]
-  throw invalid('prompt', `The parameter prompt must be a text, token ids, or an array of such, not ${show(given)}.`)
+  throw invalid(name, `The parameter ${name} must be a text, token ids, or an array of such, not ${show(given)}.`)
 }

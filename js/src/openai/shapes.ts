@@ -170,6 +170,27 @@ export interface CompletionChunk extends Envelope<'text_completion'> {
   usage?: Usage | null
 }
 
+interface EmbeddingOnlyParams {
+  model: string
+  /** The first so many values of each embedding. */
+  dimensions: number
+  /** Default 'float': an array of numbers; 'base64': the bytes of float32 numbers, little-endian. */
+  encoding_format: 'float' | 'base64'
+  user: string
+}
+
+export interface EmbeddingParams extends Loose<EmbeddingOnlyParams> {
+  /** A text, token ids, or an array of such. */
+  input: string | readonly string[] | readonly number[] | readonly (readonly number[])[]
+}
+
+export interface EmbeddingList {
+  object: 'list'
+  data: { object: 'embedding'; index: number; embedding: number[] | string }[]
+  model: string
+  usage: { prompt_tokens: number; total_tokens: number }
+}
+
 export interface ModelShape {
   id: string
   object: 'model'

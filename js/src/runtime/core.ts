@@ -44,6 +44,9 @@ const CODES: readonly QwasmErrorCode[] = [
   'no_tokenizer',
 ]
 
+/** Rows of logits of a prefill that needs none, not even the last token's: its hidden state is enough. */
+export const NO_LOGITS = -1
+
 /** Tokens of a block of the KV cache. */
 export const BLOCK_TOKENS = 256
 
@@ -73,12 +76,16 @@ export class Core {
   }
 
   newEngine(options: object): Engine {
-    const address = this.withText(JSON.stringify(options), (text) => this.call('_qw_engine_new', text))
-    return new Engine(this, this.#made(address))
+    const address = this.withText(JSON.stringify(options), (text) => this.made('_qw_engine_new', text))
+    return new Engine(this, address)
   }
 
   newSession(engine: number): number {
-    return this.#made(this.call('_qw_session_new', engine))
+    return this.made('_qw_session_new', engine)
+  }
+
+  newGguf(engine: number, name: string): number {
+    return this.withText(name, (at) => this.made('_qw_gguf_new', engine, at))
   }
 
   /** Why a session had no part in what its batch gave. */
@@ -103,9 +110,16 @@ export class Core {
     return result
   }
 
+  /** The same for functions that return an address, or NULL on failure. */
+  made(name: `_qw_${string}`, ...args: number[]): number {
+    const address = this.call(name, ...args)
+    if (address === 0) throw this.#failure(this.call('_qw_error_code'))
+    return address >>> 0
+  }
+
   /** The same for functions that return a JSON object, or NULL on failure. */
   json(name: `_qw_${string}`, ...args: number[]): Record<string, unknown> {
-    return JSON.parse(this.string(this.#made(this.call(name, ...args)))) as Record<string, unknown>
+    return JSON.parse(this.string(this.made(name, ...args))) as Record<string, unknown>
   }
 
   die(reason: string, cause?: unknown): QwasmError {
@@ -182,11 +196,6 @@ export class Core {
       this.#scratchBytes = size
     }
     return this.#scratch
-  }
-
-  #made(address: number): number {
-    if (address === 0) throw this.#failure(this.call('_qw_error_code'))
-    return address >>> 0
   }
 
   #failure(status: number): QwasmError {
@@ -315,6 +324,11 @@ export class Engine {
     return new Session(this.#core, this.#core.newSession(this.#address))
   }
 
+  /** The model as a GGUF file that is called `name`. */
+  newGguf(name: string): Gguf {
+    return new Gguf(this.#core, this.#core.newGguf(this.#address, name))
+  }
+
   /** The next token of each session as one batch, or why it has none. */
   step(sessions: readonly Session[]): (number | QwasmError)[] {
     const count = sessions.length
@@ -401,6 +415,12 @@ export class Session {
     return new Float32Array(bytes.buffer)
   }
 
+  /** Copies the final hidden state of the prompt's last token, once the prompt was run. */
+  hidden(size: number): Float32Array<ArrayBuffer> {
+    const bytes = this.#core.bytes(this.#core.made('_qw_hidden', this.address), 4 * size)
+    return new Float32Array(bytes.buffer)
+  }
+
   /** The text that the last step completed. */
   piece(): string {
     return this.#piece('_qw_piece')
@@ -419,5 +439,31 @@ export class Session {
   #piece(name: '_qw_piece' | '_qw_flush'): string {
     const length = this.#core.checked(name, this.address)
     return length === 0 ? '' : this.#core.text(this.#core.call('_qw_piece_text', this.address), length)
+  }
+}
+
+/** A model on its way into a GGUF file. */
+export class Gguf {
+  readonly #core: Core
+  readonly #address: number
+
+  constructor(core: Core, address: number) {
+    this.#core = core
+    this.#address = address
+  }
+
+  /** Bytes of the whole file. */
+  get bytes(): number {
+    return this.#core.call('_qw_gguf_bytes', this.#address)
+  }
+
+  /** The next piece of the file; empty at its end. */
+  next(): Uint8Array<ArrayBuffer> {
+    const length = this.#core.checked('_qw_gguf_next', this.#address)
+    return this.#core.bytes(this.#core.call('_qw_gguf_piece', this.#address), length)
+  }
+
+  free(): void {
+    if (this.#core.alive) this.#core.call('_qw_gguf_free', this.#address)
   }
 }

@@ -109,7 +109,7 @@ export class ApiServer {
     return {
       '/v1/chat/completions': this.#generating('chat', chat.completions.create as Generate),
       '/v1/completions': this.#generating('completions', completions.create as Generate),
-      '/v1/embeddings': { name: 'embeddings', method: 'POST', answer: () => embeddings.create() },
+      '/v1/embeddings': this.#generating('embeddings', embeddings.create as Generate),
       '/v1/models': { name: 'models', method: 'GET', answer: async ({ response }) => sendJson(response, 200, await models.list()) },
       '/health': { name: 'health', method: 'GET', open: true, answer: ({ response }) => this.#sayState(response) },
       '/metrics': { name: 'metrics', method: 'GET', answer: ({ response }) => sendText(response, metrics()) },

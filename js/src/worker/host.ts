@@ -4,10 +4,12 @@ import { promptRoom, slide } from '../chat/slide.js'
 import { ChatRenderer } from '../chat/template.js'
 import { beginTurn } from '../chat/turn.js'
 import { QwasmError, toWire } from '../errors.js'
+import { Exports } from '../gguf/exports.js'
 import { sourceName } from '../loader/open.js'
 import { BLOCK_TOKENS, type Core, type Engine } from '../runtime/core.js'
 import type { AddedToken, ChatOptions, GenerateResult, LoadProgress, Message, ModelInfo, RenderOptions } from '../types.js'
 import { Batch } from './batch.js'
+import { embed, rerank, type Reading } from './embed.js'
 import { generate, type Run } from './generate.js'
 import { makeModelInfo } from './info.js'
 import { loadModel, type LoadPlatform } from './load.js'
@@ -70,11 +72,19 @@ export function startHost(port: HostPort): void {
   })
 }
 
+/** Ids of a whole text with what its tokenizer puts around texts. What a template has put there already does not come twice. */
+function surrounded(ids: number[], { beginIds, endIds }: ModelInfo): number[] {
+  const begins = beginIds.every((id, i) => ids[i] === id)
+  const ends = endIds.every((id, i) => ids[ids.length - endIds.length + i] === id)
+  return [...(begins ? [] : beginIds), ...ids, ...(ends ? [] : endIds)]
+}
+
 class Host {
   readonly #port: HostPort
   #loaded: Loaded | undefined
   readonly #sessions = new Map<number, Sequence>()
   #nextSession = 1
+  readonly #exports = new Exports()
 
   constructor(port: HostPort) {
     this.#port = port
@@ -87,12 +97,16 @@ class Host {
       const inspectAt = (tokens: number) => engine.inspect(tokens, bandwidth * 1e9)
       return inspectAt(context ?? Math.min(Number(inspectAt(1)['max_position_embeddings']), 4096))
     },
-    tokenize: ({ text, special }) => this.#text.tokenize(text, special),
+    tokenize: ({ text, special, addSpecialTokens }) => {
+      const ids = this.#text.tokenize(text, special)
+      return addSpecialTokens ? surrounded(ids, this.#model.info) : ids
+    },
     detokenize: ({ ids, skipSpecial }) => this.#text.detokenize(ids, skipSpecial),
     renderChat: ({ messages, options }) => this.#model.chat.render(messages, options).text,
     encodeChat: ({ messages, options }) => this.#encode(messages, options),
     generate: async ({ prompt, options, session }, control, event) => {
-      const ids = typeof prompt === 'string' ? Int32Array.from(this.#text.tokenize(prompt, true)) : prompt
+      const encode = (text: string) => Int32Array.from(surrounded(this.#text.tokenize(text, true), this.#model.info))
+      const ids = typeof prompt === 'string' ? encode(prompt) : prompt
       return this.#generate(control, ids, options, event, session)
     },
     chat: async ({ messages, options, session }, control, event) => {
@@ -110,10 +124,16 @@ class Host {
       const { engine, info, queue, batch } = this.#model
       return queue.run(control, () => computeLogits(engine, info.vocabSize, ids, positions, batch, control))
     },
+    embed: ({ texts, options }, control) => this.#model.queue.run(control, () => embed(this.#reading(control), texts, options)),
+    rerank: ({ query, documents, options }, control) =>
+      this.#model.queue.run(control, () => rerank(this.#reading(control), query, documents, options)),
     readBandwidth: (_none, control) => {
       const { engine, queue, batch } = this.#model
       return queue.run(control, async () => (await batch.turn(control, () => engine.readBandwidth()))!)
     },
+    openGguf: ({ name }) => this.#exports.open(this.#model.engine, name),
+    readGguf: ({ file }) => this.#exports.read(file),
+    closeGguf: ({ file }) => this.#exports.close(file),
     openSession: () => {
       this.#sessions.set(this.#nextSession, this.#model.sequences.own())
       return this.#nextSession++
@@ -152,6 +172,11 @@ class Host {
       throw new QwasmError('no_tokenizer', 'The model came without a tokenizer, so it takes and gives token ids only, no text.')
     }
     return engine
+  }
+
+  #reading(control: Control): Reading {
+    const { info, batch, sequences } = this.#model
+    return { info, batch, sequences, control, encode: (text, special) => this.#text.tokenize(text, special) }
   }
 
   async #load(request: LoadRequest, control: Control, event: (progress: LoadProgress) => void): Promise<ModelInfo> {

@@ -7,6 +7,7 @@ import { ModelFiles } from '../loader/chunks.js'
 import type { Gate } from '../loader/gate.js'
 import { loadEngine } from '../loader/load.js'
 import { withWeights } from '../loader/open.js'
+import { isGguf } from '../loader/weights-file.js'
 import { openIntegrity } from '../loader/open-integrity.js'
 import { ProgressMeter } from '../loader/progress.js'
 import { SourceChanged, type Source } from '../loader/source.js'
@@ -50,7 +51,9 @@ export async function loadModel(
     const place = { files: (variant: Variant) => moduleFiles(variant, request.wasmUrl), compile: platform.compile }
     const { core, rung } = await startCore(place, request.variant, request.threads)
     for (let attempt = 1; ; attempt++) {
-      const options = { ...request.core, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
+      const { weights = '' } = request.source
+      const place = isGguf(weights) && { gguf: weights }
+      const options = { ...request.core, ...place, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
       const engine = core.newEngine(options)
       try {
         const { notes, keep } = await feed(platform, request, gate, { engine, cache, meter })

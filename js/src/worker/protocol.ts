@@ -5,12 +5,16 @@ import type {
   ChatDelta,
   ChatOptions,
   ChatResult,
+  Embeddings,
+  EmbedOptions,
   GenerateOptions,
   GenerateResult,
   LoadProgress,
   Message,
   ModelInfo,
+  RankedDocument,
   RenderOptions,
+  RerankOptions,
   Variant,
 } from '../types.js'
 
@@ -36,7 +40,7 @@ export type SourceSpec = (
   | { kind: 'folder'; path: string }
   | { kind: 'files'; files: { name: string; blob: Blob; lastModified: number }[]; place: string }
 ) & {
-  /** A file of weights, or an index of shards, that takes the part of model.safetensors in the folder. */
+  /** A file of weights, or an index of shards, that takes the part of model.safetensors in the folder; or a GGUF file, which is the whole model. */
   weights?: string
   /** What the caller may have meant instead: a sentence for errors. */
   otherwise?: string
@@ -63,7 +67,7 @@ export type Plain<T> = Omit<T, 'signal' | 'onProgress' | 'controller' | 'n'>
 export interface Calls {
   load: { args: LoadRequest; result: ModelInfo; events: LoadProgress }
   inspect: { args: { context?: number; bandwidth: number }; result: Record<string, unknown>; events: never }
-  tokenize: { args: { text: string; special: boolean }; result: number[]; events: never }
+  tokenize: { args: { text: string; special: boolean; addSpecialTokens: boolean }; result: number[]; events: never }
   detokenize: { args: { ids: Int32Array; skipSpecial: boolean }; result: string; events: never }
   renderChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: string; events: never }
   encodeChat: { args: { messages: readonly Message[]; options: RenderOptions }; result: number[]; events: never }
@@ -78,11 +82,17 @@ export interface Calls {
     events: ChatDelta
   }
   logits: { args: { ids: Int32Array; positions: number[] }; result: Float32Array; events: never }
+  embed: { args: { texts: (string | Int32Array)[]; options: Plain<EmbedOptions> }; result: Embeddings; events: never }
+  rerank: { args: { query: string; documents: string[]; options: Plain<RerankOptions> }; result: RankedDocument[]; events: never }
   /** A caller's own session, by a number; calls with one session run one after the other. */
   openSession: { args: Record<string, never>; result: number; events: never }
   saveSession: { args: { session: number }; result: Uint8Array<ArrayBuffer>; events: never }
   restoreSession: { args: { session: number; bytes: Uint8Array }; result: void; events: never }
   closeSession: { args: { session: number }; result: void; events: never }
+  /** A GGUF file in the making, by a number; its pieces in order, none at the end. */
+  openGguf: { args: { name: string }; result: { file: number; bytes: number }; events: never }
+  readGguf: { args: { file: number }; result: Uint8Array<ArrayBuffer>; events: never }
+  closeGguf: { args: { file: number }; result: void; events: never }
   readBandwidth: { args: Record<string, never>; result: number; events: never }
 }
 
