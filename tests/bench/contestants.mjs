@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { SMALL_MODEL } from '../../scripts/setup.mjs'
 import { root } from '../../scripts/tools.mjs'
 import { launchChromium } from '../support/browsers.mjs'
 import { startSite } from '../support/site.mjs'
@@ -22,7 +23,7 @@ async function measureProcess(command, script, ...args) {
 /** Calls a function of in-page.mjs in a new Chromium, with a model that its page's server has at `url`. */
 async function measurePage(name, url, folder, shape) {
   const mounts = {
-    '/bench/': join(root, 'tests/bench'), '/node_modules/': join(BENCH, 'node_modules'), '/gguf/': BENCH, '/full-size/': folder,
+    '/bench/': join(root, 'tests/bench'), '/node_modules/': join(BENCH, 'node_modules'), '/gguf/': BENCH, '/small/': SMALL_MODEL.folder, '/full-size/': folder,
   }
   const site = await startSite({ mounts, policy: null }) // some peers start their workers from blobs
   const browser = await launchChromium()
@@ -38,8 +39,11 @@ async function measurePage(name, url, folder, shape) {
   }
 }
 
-const gguf = (folder, dtype) => ggufFile(folder, GGUF_FORMATS[dtype])
-const ggufUrl = dtype => `/gguf/qwen3-0.6b-${GGUF_FORMATS[dtype]}.gguf`
+// 'stored' is another model, for everybody the same file: SmolLM2-135M-Instruct in Q4_1.
+const SMALL = join(SMALL_MODEL.folder, SMALL_MODEL.file)
+const gguf = (folder, dtype) => (dtype === 'stored' ? SMALL : ggufFile(folder, GGUF_FORMATS[dtype]))
+const ggufUrl = dtype => (dtype === 'stored' ? `/small/${SMALL_MODEL.file}` : `/gguf/qwen3-0.6b-${GGUF_FORMATS[dtype]}.gguf`)
+const ownSource = (folder, dtype) => (dtype === 'stored' ? SMALL : folder)
 
 async function prepareGgufPeer(folder, dtype) {
   await installNpmPeers()
@@ -80,16 +84,16 @@ export const CONTESTANTS = {
   'qwasm-node24': {
     title: 'qwasm, Node.js 24',
     prepare: installNpmPeers,
-    measure: (folder, dtype, shape) => measureQwasmIn(NODE_24, folder, { ...shape, dtype }),
+    measure: (folder, dtype, shape) => measureQwasmIn(NODE_24, ownSource(folder, dtype), { ...shape, dtype }),
   },
   'qwasm-plain': {
     title: `qwasm, plain SIMD, Node.js ${process.versions.node.split('.')[0]}`,
     prepare: () => {},
-    measure: (folder, dtype, shape) => measureQwasmIn(process.execPath, folder, { ...shape, dtype, variant: 'simd' }),
+    measure: (folder, dtype, shape) => measureQwasmIn(process.execPath, ownSource(folder, dtype), { ...shape, dtype, variant: 'simd' }),
   },
   'qwasm-chromium': {
     title: 'qwasm, Chromium',
     prepare: () => {},
-    measure: (folder, dtype, shape) => measurePage('qwasm', '/full-size/', folder, { ...shape, dtype }),
+    measure: (folder, dtype, shape) => measurePage('qwasm', dtype === 'stored' ? ggufUrl(dtype) : '/full-size/', folder, { ...shape, dtype }),
   },
 }

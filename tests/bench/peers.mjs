@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { fetchSmallModel } from '../../scripts/setup.mjs'
 import { SetupError, main, step } from '../../scripts/tools.mjs'
 import { importSource } from '../js/support/source.mjs'
 import { CONTESTANTS, measureQwasmIn } from './contestants.mjs'
@@ -31,7 +32,7 @@ function readOptions() {
   }
   const times = Number(values.times)
   if (!Number.isInteger(times) || times < 1) throw new SetupError(`--times must be a whole number of at least 1, not '${values.times}'.`)
-  return { ...values, times, only: listed('only', Object.keys(CONTESTANTS)), dtypes: listed('dtype', ['q4', 'q8']) }
+  return { ...values, times, only: listed('only', Object.keys(CONTESTANTS)), dtypes: listed('dtype', ['q4', 'q8', 'stored']) }
 }
 
 /** What `work` gives; null, after saying why, where it fails: one who fails does not keep the others from running. */
@@ -106,6 +107,7 @@ async function compareItself(folder, { busy, threads, dtypes, times }) {
 await main(async () => {
   const options = readOptions()
   await prepareQwasm()
+  if (options.dtypes.includes('stored')) await fetchSmallModel()
   const folder = await fullSizeModel()
   const machine = (await importSource('cli/machine.ts')).describeMachine()
   const report = { machine, shape: { ...SHAPE, times: options.times } }

@@ -27,21 +27,25 @@ class Tally {
   tokens = 0
   divergence = 0
   agreed = 0
+  lostLead = 0
 
-  add(divergence, agreed) {
+  /** `lead`: by how much the reference prefers its likeliest token to the model's. */
+  add(divergence, agreed, lead) {
     this.tokens++
     this.divergence += divergence
     this.agreed += agreed
+    this.lostLead = Math.max(this.lostLead, lead)
   }
 
   get means() {
-    return { tokens: this.tokens, kl: this.divergence / this.tokens, agreement: this.agreed / this.tokens }
+    return { tokens: this.tokens, kl: this.divergence / this.tokens, agreement: this.agreed / this.tokens, lostLead: this.lostLead }
   }
 }
 
 /**
  * Mean KL(reference ‖ model) and share of equal likeliest tokens, over all tokens that are predicted and over those that are learnt.
- * texts: list of { ids, learnt }; models: name → model. Gives name → { all, learnt }, each { tokens, kl, agreement }.
+ * texts: list of { ids, learnt }; models: name → model. Gives name → { all, learnt }, each { tokens, kl, agreement, lostLead }; lostLead: where the likeliest tokens
+ * differ, by how many nats the reference prefers its own, at most.
  */
 export async function compare(reference, models, texts) {
   const tallies = Object.fromEntries(Object.keys(models).map(name => [name, { all: new Tally(), learnt: new Tally() }]))
@@ -55,7 +59,8 @@ export async function compare(reference, models, texts) {
       const p = row(expected), top = likeliest(p)
       Object.values(tallies).forEach((tally, m) => {
         const q = row(found[m])
-        const sample = [divergence(p, q), likeliest(q) === top ? 1 : 0]
+        const other = likeliest(q)
+        const sample = [divergence(p, q), other === top ? 1 : 0, p[top] - p[other]]
         tally.all.add(...sample)
         if (learnt[at + 1]) tally.learnt.add(...sample)
       })

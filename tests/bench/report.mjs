@@ -12,13 +12,19 @@ const REQUIRED = [
   { ours: 'qwasm-chromium', theirs: 'wllama', rate: 'decode', least: { q4: 14, q8: 5.5 } },
   { ours: 'qwasm-chromium', theirs: 'wllama', rate: 'prefill', least: { q4: 25, q8: 9 } },
 ]
+// With 'stored', a small model out of a GGUF file (SmolLM2-135M-Instruct, Q4_1).
+const REQUIRED_STORED = [
+  { ours: 'qwasm-node24', theirs: 'llama.cpp', rate: 'decode', least: { stored: 0.5 } },
+  { ours: 'qwasm-chromium', theirs: 'llama.cpp', rate: 'decode', least: { stored: 0.5 } },
+  { ours: 'qwasm-chromium', theirs: 'wllama', rate: 'decode', least: { stored: 4 } },
+]
 export const BUSY_LEAST = { q4: 0.5, q8: 0.5 }
 export const THREADS_LEAST = { q4: 1.7, q8: 1.5 }
 
 /** Every required ratio of which both sides were measured: { what, dtype, found, least }. */
 export function ratios(results) {
-  return REQUIRED.flatMap(({ ours, theirs, rate, least }) =>
-    Object.keys(results).flatMap(dtype => {
+  return [...REQUIRED, ...REQUIRED_STORED].flatMap(({ ours, theirs, rate, least }) =>
+    Object.keys(results).filter(dtype => least[dtype]).flatMap(dtype => {
       const [mine, other] = [ours, theirs].map(name => results[dtype][name]?.[rate])
       return mine && other ? [{ what: `${rate}, ${ours} / ${theirs}`, dtype, found: mine / other, least: least[dtype] }] : []
     }))

@@ -16,7 +16,7 @@ export function promptText(tokens, time) {
 
 /** The same as ids. */
 export function promptIds(tokens, time) {
-  return Array.from({ length: tokens }, (_, i) => 1000 + time + (7919 * i) % 100_000)
+  return Array.from({ length: tokens }, (_, i) => 1000 + time + (7919 * i) % 45_000)
 }
 
 /** Measures qwasm: rates in tokens per second, and the module and threads that were used. */

@@ -52,6 +52,20 @@ describe('inspect of a folder that holds only config.json', () => {
     assert.ok(Math.abs(bound.milliseconds.bf16 - milliseconds) < 1e-6 * milliseconds, `${bound.milliseconds.bf16} is not ${milliseconds}`)
   })
 
+  it('tells in what the families differ, and counts biases as vectors', async () => {
+    const attentionOf = async (name) => (await inspect(join(configs, name))).attention
+    const { attention, memory, operations_per_token: operations, parameters } = await inspect(join(configs, 'Qwen2.5-0.5B'))
+    assert.deepEqual([attention.qkv_bias, attention.qk_norm, attention.head_dim, attention.rope_layers], [true, false, 64, 24])
+    const vectors = 24 * (14 + 2 * 2) * 64 + parameters.norms
+    assert.equal(memory.weights.bf16, 2 * (parameters.total - vectors) + 4 * vectors)
+    assert.equal(operations.matrices, 2 * (parameters.total - vectors))
+    const smollm3 = await attentionOf('SmolLM3-3B')
+    assert.deepEqual([smollm3.qkv_bias, smollm3.qk_norm, smollm3.rope_layers, smollm3.rope_theta], [false, false, 27, 5e6])
+    assert.equal((await attentionOf('Llama-3.2-1B')).rope_type, 'llama3')
+    assert.equal((await attentionOf('Qwen3-0.6B')).qk_norm, true)
+    assert.deepEqual([(await attentionOf('Mistral-7B-v0.1')).ratio, (await inspect(join(configs, 'Mistral-7B-v0.1'))).runnable], [4, true])
+  })
+
   it('describes a mixture of experts, though it does not run here', async () => {
     const { attention, experts, runnable } = await inspect(join(configs, 'Qwen3-30B-A3B'))
     assert.equal(runnable, false)

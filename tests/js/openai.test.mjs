@@ -98,10 +98,6 @@ describe('a model behind OpenAI’s interface', () => {
     assert.equal((await createOpenAI(model, { name: 'gpt-4' }).chat.completions.create({ model: 'gpt-4', messages: hello, max_tokens: 1 })).model, 'gpt-4')
   })
 
-  it('has no embeddings, and says so', async () => {
-    await assert.rejects(openai.embeddings.create({ model: 'demo', input: 'x' }), { status: 400, code: 'unsupported', message: /demo makes no embeddings/ })
-  })
-
   it('tells the model’s failures in OpenAI’s form, before a stream begins', async () => {
     for (const stream of [false, true]) {
       const tooLong = openai.completions.create({ prompt: Array(5000).fill(1), stream })

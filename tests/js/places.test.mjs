@@ -140,6 +140,10 @@ describe('what is no model’s file', () => {
       assert.match(foreignContent('tokenizer.json', bytes(text)), words)
     })
   }
+  it('is not the GGUF file that was asked for', () => {
+    assert.equal(foreignContent('a.gguf', bytes('GGUF\x03\0\0\0')), undefined)
+    assert.match(foreignContent('a.gguf', bytes('<!doctype html>')), /HTML/)
+  })
   it('is any JSON for weights', () => assert.match(foreignContent('a.safetensors', bytes('{"message": "no"}')), /JSON/))
 
   it('is not what is the model’s own', () => {

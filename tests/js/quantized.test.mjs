@@ -54,6 +54,14 @@ it('is what auto means: q8 while it fits, and float32 keys and values only in ex
   await Promise.all([auto.dispose(), exact.dispose()])
 })
 
+it('stored is exact mode where the file holds floats', async () => {
+  const [stored, exact] = await Promise.all(['stored', 'exact'].map(dtype => loadModel(folder, { dtype })))
+  assert.deepEqual([stored.info.dtype, stored.info.kv, stored.info.weightBytes], ['stored', 'f32', exact.info.weightBytes])
+  const [found, expected] = await Promise.all([stored, exact].map(model => model.logits([3, 1, 4, 1, 5])))
+  assert.deepEqual(found, expected)
+  await Promise.all([stored.dispose(), exact.dispose()])
+})
+
 it('refuses a dtype that does not exist by name', async () => {
   await assert.rejects(loadModel(folder, { dtype: 'q2' }), { code: 'invalid_argument', message: /q2/ })
 })

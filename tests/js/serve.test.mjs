@@ -111,12 +111,11 @@ describe('OpenAI’s own client', () => {
     assert.deepEqual([message.content, finish_reason], [content.slice(0, 3), 'stop'])
   })
 
-  it('lists models, completes texts, and hears that there are no embeddings', async () => {
+  it('lists models and completes texts', async () => {
     assert.deepEqual((await client.models.list()).data.map(({ id }) => id), ['demo'])
     assert.equal((await client.models.retrieve('demo')).object, 'model')
     const { choices } = await client.completions.create({ model: 'demo', prompt: 'Once upon a time', temperature: 0, max_tokens: 3 })
     assert.equal(choices[0].text, (await model.generate('Once upon a time', { temperature: 0, maxTokens: 3 }).result()).text)
-    await assert.rejects(client.embeddings.create({ model: 'demo', input: 'x' }), { status: 400, code: 'unsupported' })
   })
 
   it('gets errors that it knows', async () => {
@@ -344,10 +343,10 @@ describe('the server', () => {
 
   it('stops when what runs has ended, and cuts off what takes too long', async () => {
     const patient = await serve({}, endless)
-    const short = post(patient.origin, '/v1/completions', { ...long, max_tokens: 60 })
+    const short = post(patient.origin, '/v1/completions', { ...long, max_tokens: 1500 })
     await eventually(patient.origin, (m) => m.qwasm_requests_in_flight === 1)
     await patient.stop(30_000)
-    assert.equal((await (await short).json()).usage.completion_tokens, 60)
+    assert.equal((await (await short).json()).usage.completion_tokens, 1500)
     await assert.rejects(fetch(`${patient.origin}/health`))
 
     const hasty = await serve({}, endless)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { importSource } from './support/source.mjs'
 
-const { hubOf, hubSpec, isHubId } = await importSource('loader/hub.ts')
+const { hubGguf, hubGgufSpec, hubOf, hubSpec, isHubId } = await importSource('loader/hub.ts')
 const { addressSpec } = await importSource('loader/specs.ts')
 const { fileListSpec, filesFromDrop, givenSpec } = await importSource('loader/given-files.ts')
 const { hubCacheFolder, offlineBy } = await importSource('loader/hf-cache.ts')
@@ -42,6 +42,19 @@ describe('a hub’s id', () => {
   })
 })
 
+describe('a GGUF file on the hub', () => {
+  it('is the repository’s id and the file, which may lie in a folder', () => {
+    assert.deepEqual(hubGguf('a/b/x.gguf'), { id: 'a/b', file: 'x.gguf' })
+    assert.equal(hubGgufSpec(hubGguf('a/b/Q4/x y.gguf'), hub).url, 'https://huggingface.co/a/b/resolve/main/Q4/')
+    assert.equal(hubGgufSpec(hubGguf('a/b/Q4/x y.gguf'), hub).weights, 'x y.gguf')
+    assert.deepEqual(address('https://huggingface.co/a/b/blob/v1/x.gguf'), { ...hubSpec('a/b', hubOf({ revision: 'v1' })), weights: 'x.gguf' })
+    assert.equal(address('https://huggingface.co/a/b/resolve/main/x.gguf?download=true').weights, 'x.gguf')
+  })
+  for (const other of ['a/x.gguf', './a/b/x.gguf', '/a/b/x.gguf', 'a/b/../x.gguf', 'a/b/x.safetensors', 'a/b//x.gguf', 'https://a/b/x.gguf', undefined]) {
+    it(`is not ${other}`, () => assert.equal(hubGguf(other), undefined))
+  }
+})
+
 describe('an address', () => {
   it('is a folder, which ends with a slash whoever writes it', () => {
     assert.deepEqual(address('https://a.example/m'), { kind: 'url', url: 'https://a.example/m/' })
@@ -55,14 +68,15 @@ describe('an address', () => {
     ['model-00001-of-00002.safetensors', 'model.safetensors.index.json'],
     ['x.fp16-00002-of-00002.safetensors', 'x.fp16.safetensors.index.json'],
     ['model.safetensors.index.json', 'model.safetensors.index.json'],
+    ['model.gguf', 'model.gguf'],
+    ['m-00002-of-00003.gguf', 'm-00002-of-00003.gguf'],
   ]) {
     it(`of ${file} is its folder, with ${weights} for weights`, () => {
       assert.deepEqual(address(`https://a.example/m/${file}?key=1`), { kind: 'url', url: 'https://a.example/m/?key=1', weights })
     })
   }
 
-  it('is no GGUF file, and no nonsense', () => {
-    assert.throws(() => address('https://a.example/m.gguf'), { code: 'unsupported', message: /m\.gguf/ })
+  it('is no nonsense', () => {
     assert.throws(() => address('http://'), { code: 'invalid_argument' })
     assert.throws(() => address('https://me:secret@a.example/m'), { code: 'invalid_argument', message: /^(?!.*secret).*a\.example/ })
   })
@@ -129,6 +143,14 @@ describe('files that were chosen', () => {
     const shard = 'x-00001-of-00001.safetensors'
     assert.deepEqual(names([file('x.safetensors.index.json'), file(shard)]), ['model.safetensors.index.json', shard])
     assert.deepEqual(names([file('x.safetensors'), file('model.safetensors')]), ['x.safetensors', 'model.safetensors'])
+  })
+
+  it('may be one GGUF model, by its first part, where no other weights are among them', () => {
+    const weights = (...paths) => fileListSpec(paths.map((path) => file(path))).weights
+    assert.equal(weights('x.gguf'), 'x.gguf')
+    assert.equal(weights('m/x-00002-of-00002.gguf', 'm/config.json', 'm/x-00001-of-00002.gguf'), 'x-00001-of-00002.gguf')
+    assert.equal(weights('x.gguf', 'config.json', 'model.safetensors'), undefined)
+    assert.throws(() => weights('b.gguf', 'a.gguf'), { code: 'invalid_argument', message: /several GGUF models.*'a\.gguf', 'b\.gguf'/ })
   })
 
   it('may be a single one, and must be some', async () => {

@@ -128,6 +128,45 @@ describe('the demo tokenizer', () => {
   })
 })
 
+describe('a tokenizer that puts something around texts', () => {
+  const BEGIN = 2017
+  const single = [{ SpecialToken: { id: '<|im_start|>', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }]
+  const special_tokens = { '<|im_start|>': { id: '<|im_start|>', ids: [BEGIN], tokens: ['<|im_start|>'] } }
+  let model
+  before(async () => {
+    const folder = temporaryFolder(demo)
+    const json = readJson('models/demo/tokenizer.json')
+    json.post_processor = { type: 'TemplateProcessing', single, pair: single, special_tokens }
+    writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(json))
+    model = await loadModel(folder, { threads: 1 })
+  })
+  after(() => model.dispose())
+  const promptOf = async (prompt) => (await model.generate(prompt, { maxTokens: 1, temperature: 0 }).result()).promptIds
+
+  it('gives generate(text) what transformers gives, and pieces of text nothing', async () => {
+    const plain = await model.tokenize('Hello')
+    assert.notEqual(plain[0], BEGIN)
+    assert.deepEqual([model.info.beginIds, model.info.endIds], [[BEGIN], []])
+    assert.deepEqual(await model.tokenize('Hello', { addSpecialTokens: true }), [BEGIN, ...plain])
+    assert.deepEqual(await model.tokenize('', { addSpecialTokens: true }), [BEGIN])
+    assert.deepEqual(await promptOf('Hello'), [BEGIN, ...plain])
+  })
+
+  it('adds nothing to ids, to chats, and to a text that has it', async () => {
+    const plain = await model.tokenize('Hello')
+    assert.deepEqual(await promptOf(plain), plain)
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const rendered = await model.renderChat(messages)
+    assert.ok(rendered.startsWith('<|im_start|>'))
+    assert.deepEqual(await promptOf(rendered), await model.encodeChat(messages))
+    assert.deepEqual((await model.chat(messages, { maxTokens: 1 }).result()).promptIds, await model.encodeChat(messages))
+  })
+
+  it('refuses an option that is no boolean', async () => {
+    await assert.rejects(model.tokenize('a', { addSpecialTokens: 1 }), { code: 'invalid_argument', message: /addSpecialTokens/ })
+  })
+})
+
 describe('a model without a tokenizer', () => {
   let model
   before(async () => (model = await loadModel(small, { threads: 1 })))

@@ -7,7 +7,10 @@ import { readTensors } from './safetensors.mjs'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-const SMALL_MODELS = ['qwen3', 'qwen3-untied-f16', 'qwen3-sharded-f32', 'qwen3-tied-with-head', 'qwen3-old-config', 'qwen3-yarn', 'qwen3-mha', 'qwen3-15-heads']
+const SMALL_MODELS = [
+  'qwen3', 'qwen3-untied-f16', 'qwen3-sharded-f32', 'qwen3-tied-with-head', 'qwen3-old-config', 'qwen3-yarn', 'qwen3-mha', 'qwen3-15-heads',
+  'qwen2', 'qwen2-14-heads', 'llama3-rope', 'llama-9-heads', 'mistral-15-heads', 'smollm3-nope',
+]
 
 /** Every model with goldens: { name, folder, goldenFolder }; paths are relative to the repository, with slashes. */
 export const goldenModels = [
@@ -21,6 +24,17 @@ export function goldenCases(goldenFolder) {
   const tensors = readTensors(join(root, goldenFolder, 'golden.safetensors'))
   return cases.map(({ name, ids, greedy }) => {
     const { shape: [rows, vocabSize], data } = tensors.get(`${name}.logits`)
+    const positions = Array.from({ length: rows }, (_, row) => ids.length - rows + row)
+    return { name, ids, greedy, positions, vocabSize, logits: data }
+  })
+}
+
+/** The cases of a GGUF model, in the same form. */
+export function ggufGoldens(model) {
+  const { models } = JSON.parse(readFileSync(join(root, 'tests/golden/gguf/golden.json'), 'utf8'))
+  const tensors = readTensors(join(root, 'tests/golden/gguf/golden.safetensors'))
+  return models[model].map(({ name, ids, greedy }) => {
+    const { shape: [rows, vocabSize], data } = tensors.get(`${model}.${name}.logits`)
     const positions = Array.from({ length: rows }, (_, row) => ids.length - rows + row)
     return { name, ids, greedy, positions, vocabSize, logits: data }
   })

@@ -1,5 +1,5 @@
 // A hub as huggingface.co is one: models by id and revision, a token, and large files behind a redirect to another origin's signed URLs.
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { parseRange } from '../../scripts/serve.mjs'
@@ -26,6 +26,8 @@ export async function startHub(models, { token } = {}) {
   const hub = await listen(async (request, response, path) => {
     const { authorization } = request.headers
     requests.push({ path, authorization })
+    const [, listed] = /^\/api\/models\/([^/]+\/[^/]+)\/revision\/main$/.exec(path) ?? []
+    if (models[listed]) return sendListing(response, models[listed].main)
     const [, id, revision, file] = /^\/([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(path.replace(/^\/mirror/, '')) ?? []
     // The hub does not tell whether there is a model that one may not see.
     if (!models[id] || (token && authorization === undefined)) return refuse(response, 401, 'Invalid username or password.')
@@ -59,6 +61,11 @@ async function listen(answer) {
 
 function refuse(response, status, error) {
   response.writeHead(status, { ...CORS, 'Content-Type': 'application/json' }).end(JSON.stringify({ error }))
+}
+
+async function sendListing(response, folder) {
+  const siblings = (await readdir(folder)).map(rfilename => ({ rfilename }))
+  response.writeHead(200, { ...CORS, 'Content-Type': 'application/json' }).end(JSON.stringify({ siblings }))
 }
 
 async function sendFile(request, response, path) {
