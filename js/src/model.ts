@@ -3,8 +3,9 @@ import { Connection, type WorkerPort } from './connection.js'
 import { abortError, QwasmError } from './errors.js'
 import { saveGguf } from './gguf/save.js'
 import { explainFailure } from './loader/specs.js'
-import { checkIds, checkInputs, checkOptions, checkPositions, checkRanking, checkText, chooseThreads, show } from './options.js'
+import { checkIds, checkInputs, checkOptions, checkPositions, checkRanking, checkText, chooseThreads } from './options.js'
 import { Generation, SessionProxy } from './session.js'
+import { show } from './show.js'
 import type {
   ChatOptions,
   ChatStream,

@@ -4,8 +4,6 @@ import { LoadController } from './load-controller.js'
 import { show } from './show.js'
 import { VARIANTS } from './variants.js'
 
-export { show }
-
 type Check = (value: unknown) => string | undefined // what was expected, where the value is not that
 
 const is =

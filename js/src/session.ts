@@ -1,7 +1,8 @@
 // Generation as callers see it, from a model's shared sequences or from a session of their own.
 import type { Connection } from './connection.js'
 import { QwasmError } from './errors.js'
-import { checkIds, checkOptions, show } from './options.js'
+import { checkIds, checkOptions } from './options.js'
+import { show } from './show.js'
 import { makeStream, type Started } from './stream.js'
 import type {
   ChatDelta,

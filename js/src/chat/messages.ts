@@ -1,6 +1,6 @@
 // Conversations as callers write them → messages as templates expect them. Nothing of the caller's is changed.
 import { QwasmError } from '../errors.js'
-import { show } from '../options.js'
+import { show } from '../show.js'
 
 /** A message whose content is a string; everything else is as the caller gave it. */
 export type PlainMessage = Record<string, unknown> & { role: string; content: string }

@@ -1,5 +1,5 @@
 // One tool call as the model wrote it, between its tags → name and arguments: Qwen3's JSON, and the XML of Qwen3-Coder.
-import { show } from '../options.js'
+import { show } from '../show.js'
 import type { ToolSet } from './tools.js'
 
 /** `arguments`: JSON text of an object. */

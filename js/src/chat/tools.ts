@@ -1,6 +1,6 @@
 // The tools of a chat: what the caller gave, by name, and which of them the answer may or must call.
 import { QwasmError } from '../errors.js'
-import { show } from '../options.js'
+import { show } from '../show.js'
 import type { ChatOptions, Tool } from '../types.js'
 
 /** What is known of a tool's parameters: the JSON schema of all, and of each. */

@@ -1,6 +1,7 @@
 // The worker's side of saving: the files that are being made, by numbers.
 import { QwasmError } from '../errors.js'
-import type { Engine, Gguf } from '../runtime/core.js'
+import type { Engine } from '../runtime/core.js'
+import type { Gguf } from '../runtime/gguf.js'
 
 export class Exports {
   readonly #open = new Map<number, Gguf>()

@@ -1,7 +1,8 @@
 // A model on its way into a GGUF file: pieces from the worker into a stream, as fast as the stream takes them.
 import type { Connection } from '../connection.js'
 import { abortError, QwasmError } from '../errors.js'
-import { checkOptions, show } from '../options.js'
+import { checkOptions } from '../options.js'
+import { show } from '../show.js'
 import type { ModelInfo, SaveOptions } from '../types.js'
 
 /** Writes the file and ends the stream; a failure aborts it. Gives the file's bytes. */

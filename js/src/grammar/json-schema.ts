@@ -1,6 +1,6 @@
 // JSON Schema (draft 2020-12, the part named in KEYWORDS) as a grammar. What it derives is valid; what is not supported is refused by name.
 import { QwasmError } from '../errors.js'
-import { show } from '../options.js'
+import { show } from '../show.js'
 import { anyRule, characterRule, jsonText, objectRule, otherKeys, stringRule } from './json-text.js'
 import { integerExpression, multiplesExpression, numberExpression, type Bound } from './numbers.js'
 import { patternExpression } from './regex.js'

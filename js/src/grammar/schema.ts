@@ -1,6 +1,6 @@
 // Schemas before they become grammars: which keywords there are, references, and several schemas for one value made into one.
 import { QwasmError } from '../errors.js'
-import { show } from '../options.js'
+import { show } from '../show.js'
 import { jsonText } from './json-text.js'
 
 export type Schema = boolean | SchemaObject

@@ -1,6 +1,7 @@
 // Models on a hub (huggingface.co or a mirror of it): their ids, where their files lie, what to say where one is not found.
 import { QwasmError } from '../errors.js'
-import { isRevision, isToken, show } from '../options.js'
+import { isRevision, isToken } from '../options.js'
+import { show } from '../show.js'
 import type { HubOptions } from '../types.js'
 import type { HubModel, SourceSpec } from '../worker/protocol.js'
 import { ggufParts, isGguf, weightsFile } from './weights-file.js'

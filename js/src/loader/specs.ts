@@ -1,6 +1,6 @@
 // Addresses as the caller's thread describes them to the worker.
 import { QwasmError } from '../errors.js'
-import { show } from '../options.js'
+import { show } from '../show.js'
 import type { SourceSpec } from '../worker/protocol.js'
 import { decoded, ggufHint, hubAddressSpec, hubHint, type Hub } from './hub.js'
 import { weightsFile } from './weights-file.js'

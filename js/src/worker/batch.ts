@@ -2,7 +2,7 @@
 // messages get in between.
 import { abortError } from '../errors.js'
 import type { QwasmError } from '../errors.js'
-import type { Session } from '../runtime/core.js'
+import type { Session } from '../runtime/session.js'
 import type { Control } from './queue.js'
 
 // A slice reads all weights once. Qwen3-0.6B in q4 on 2 threads: 157 tokens/s by 16, 173 by 32, 183 by 64. A caller's abort takes effect at

@@ -2,7 +2,7 @@
 import { toEmbedding, withInstruction } from '../embed.js'
 import { QwasmError } from '../errors.js'
 import { AFTER, BEFORE, judged, NEEDED, rank } from '../rerank.js'
-import { NO_LOGITS, type Session } from '../runtime/core.js'
+import { NO_LOGITS, type Session } from '../runtime/session.js'
 import type { Embeddings, EmbedOptions, ModelInfo, RankedDocument, RerankOptions } from '../types.js'
 import type { Batch } from './batch.js'
 import type { Plain } from './protocol.js'

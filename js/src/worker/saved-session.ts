@@ -1,7 +1,7 @@
 // A session as bytes, and back: a mark, the header's length (u32 at 8) and its checksum (f64 at 16); the header, which is JSON, filled up with spaces to
 // whole eights; then what is used of each block of the cache, behind its checksum (f64). Numbers are little-endian.
 import { QwasmError } from '../errors.js'
-import { BLOCK_TOKENS, type Session } from '../runtime/core.js'
+import { BLOCK_TOKENS, type Session } from '../runtime/session.js'
 import { newBytes } from '../runtime/memory.js'
 import type { ModelInfo } from '../types.js'
 

@@ -1,6 +1,7 @@
 // The sequences that are kept, so that a prompt finds what it has in common with one of them already computed.
 import { QwasmError } from '../errors.js'
-import { BLOCK_TOKENS, type Engine, type Session } from '../runtime/core.js'
+import type { Engine } from '../runtime/core.js'
+import { BLOCK_TOKENS, type Session } from '../runtime/session.js'
 
 /** Tokens that are not worth a sequence of their own. */
 const FEW = 16
