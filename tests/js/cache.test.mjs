@@ -272,6 +272,28 @@ describe('a source that changes while it is read', () => {
   })
 })
 
+describe('a model that answers', () => {
+  it('is not held up by keeping its weights, which waits for a rest, and holds up nobody who loads it too', async () => {
+    const model = await loadModel(url, { dtype: 'q4' })
+    try {
+      const written = () => cachedFiles().filter((path) => /prepared-q4.*data$/.test(path)).map((path) => statSync(path).size)
+      const answer = model.generate(golden.ids, { maxTokens: 300, ignoreEos: true, temperature: 0 })
+      const [during, phases] = [[], new Set()]
+      let other
+      for await (const _text of answer) {
+        during.push(written().join())
+        other ??= loadModel(url, { dtype: 'q8', onProgress: ({ phase }) => phases.add(phase) })
+      }
+      assert.equal(new Set(during).size, 1, `something was kept beside the answer: ${during.join(' ')}`)
+      await (await other).dispose()
+      assert.ok(!phases.has('wait'))
+      await prepared('q4')
+    } finally {
+      await model.dispose()
+    }
+  })
+})
+
 describe('two loads at once', () => {
   it('of the same source share one download', async () => {
     server.bandwidth = 20e6

@@ -70,6 +70,16 @@ describe('a pack', () => {
     assert.equal(readFileSync(data).length, before)
   })
 
+  it('that loses chunks gives back their room behind the last one that stays', async () => {
+    const { root, data } = await filledPack()
+    const pack = await openPack(root)
+    assert.equal(pack.loseWhere((file, chunk) => file === 'c' || chunk > 6), false)
+    assert.equal(pack.loseWhere((file, chunk) => file === 'b' || chunk > 0), true)
+    assert.equal(readFileSync(data).length, CHUNK_BYTES)
+    pack.close()
+    assert.equal(await countRight(await openPack(root)), 1)
+  })
+
   it('keeps that a file is missing at its source', async () => {
     const root = temporaryFolder()
     const pack = await openPack(root)

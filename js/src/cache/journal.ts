@@ -35,9 +35,10 @@ export class Journal {
     return journal
   }
 
-  add(entry: unknown): void {
-    const json = JSON.stringify(entry)
-    this.#write(`${checksum(json)} ${json}\n`)
+  /** Adds entries in one write: each costs a browser about a millisecond. */
+  add(entries: readonly unknown[]): void {
+    const lines = entries.map((entry) => JSON.stringify(entry))
+    this.#write(lines.map((json) => `${checksum(json)} ${json}\n`).join(''))
   }
 
   clear(): void {

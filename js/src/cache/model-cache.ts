@@ -23,18 +23,21 @@ export async function folderName(source: string): Promise<string> {
   return (await sha256(new TextEncoder().encode(source))).slice(0, 32)
 }
 
+interface Place {
+  store: Store
+  origin: ModelOrigin
+  folder: StoreFolder
+  name: string
+}
+
 export class ModelCache {
   readonly downloads: Pack
-  readonly #store: Store
-  readonly #folder: StoreFolder
-  readonly #name: string
+  readonly #place: Place
   readonly #release: () => void
   #prepared: Pack | undefined
 
-  private constructor(store: Store, folder: StoreFolder, name: string, downloads: Pack, release: () => void) {
-    this.#store = store
-    this.#folder = folder
-    this.#name = name
+  private constructor(place: Place, downloads: Pack, release: () => void) {
+    this.#place = place
     this.downloads = downloads
     this.#release = release
   }
@@ -51,7 +54,8 @@ export class ModelCache {
       if (!release) return undefined
       const folder = await store.folder(name)
       const makeRoom = () => evict(store, (folder) => folder !== name, 0)
-      const cache = new ModelCache(store, folder, name, await Pack.open(folder, DOWNLOADS, { ...origin }, makeRoom), release)
+      const downloads = await Pack.open(folder, DOWNLOADS, { ...origin }, makeRoom)
+      const cache = new ModelCache({ store, origin, folder, name }, downloads, release)
       cache.downloads.use()
       await evict(store, (folder) => folder !== name, STALE_MS)
       return cache
@@ -61,22 +65,29 @@ export class ModelCache {
     }
   }
 
+  /** Opens it once more; undefined where it was removed meanwhile, or another has it. */
+  async reopen(): Promise<ModelCache | undefined> {
+    const { store, origin, name } = this.#place
+    return (await store.folders()).includes(name) ? ModelCache.open(store, origin) : undefined
+  }
+
   /**
    * The pack of prepared weights with this layout, made of the files that `version` names by this build of qwasm. What was prepared with
    * the same dtype from other files or by another build is removed.
    */
   async openPrepared(layout: string, version: string): Promise<Pack | undefined> {
     try {
+      const { folder } = this.#place
       const name = PREPARED + layout
       const dtype = name.slice(0, name.lastIndexOf('-') + 1)
       const about = { layout, version, build: QWASM_BUILD }
-      for (const file of await this.#folder.list()) {
+      for (const file of await folder.list()) {
         const pack = file.name.replace(/\.\w+$/, '')
         if (!pack.startsWith(dtype)) continue
-        const known = readContents(await this.#folder.readText(journalName(pack))).about
-        if (pack !== name || known?.['version'] !== version || known['build'] !== QWASM_BUILD) await Pack.remove(this.#folder, pack)
+        const known = readContents(await folder.readText(journalName(pack))).about
+        if (pack !== name || known?.['version'] !== version || known['build'] !== QWASM_BUILD) await Pack.remove(folder, pack)
       }
-      return (this.#prepared = await Pack.open(this.#folder, name, about, () => this.#makeRoomForPrepared()))
+      return (this.#prepared = await Pack.open(folder, name, about, () => this.#makeRoomForPrepared()))
     } catch {
       return undefined
     }
@@ -90,8 +101,8 @@ export class ModelCache {
 
   /** Prepared weights are worth more than what they were made of. */
   async #makeRoomForPrepared(): Promise<boolean> {
-    const evicted = await evict(this.#store, (folder) => folder !== this.#name, 0)
-    if (evicted) return true
+    const { store, name } = this.#place
+    if (await evict(store, (folder) => folder !== name, 0)) return true
     return this.downloads.loseWhere((file, chunk) => file.endsWith('.safetensors') && chunk >= HEADER_CHUNKS)
   }
 }

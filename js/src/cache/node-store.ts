@@ -110,10 +110,7 @@ class NodeFolder implements StoreFolder {
   }
 
   async readText(name: string): Promise<string> {
-    return readFile(join(this.#path, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return ''
-      throw error
-    })
+    return (await readFile(join(this.#path, name), 'utf8').catch(undefinedWhereMissing)) ?? ''
   }
 
   async remove(name: string): Promise<void> {
@@ -122,12 +119,11 @@ class NodeFolder implements StoreFolder {
 
   async list(): Promise<{ name: string; bytes: number; changed: number }[]> {
     const names = await readdir(this.#path)
-    return Promise.all(
-      names.map(async (name) => {
-        const { size, mtimeMs } = await stat(join(this.#path, name))
-        return { name, bytes: size, changed: mtimeMs }
-      })
-    )
+    const files = names.map(async (name) => {
+      const { size, mtimeMs } = await stat(join(this.#path, name))
+      return { name, bytes: size, changed: mtimeMs }
+    })
+    return (await Promise.all(files.map((file) => file.catch(undefinedWhereMissing)))).filter((file) => file !== undefined)
   }
 }
 
@@ -160,4 +156,9 @@ class NodeFile implements StoredFile {
   close(): void {
     closeSync(this.#file)
   }
+}
+
+/** Others may remove files at any time. */
+function undefinedWhereMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }

@@ -111,8 +111,8 @@ class OpfsFolder implements StoreFolder {
     const files = []
     for await (const [name, handle] of this.#handle.entries()) {
       if (handle.kind !== 'file') continue
-      const { size, lastModified } = await (handle as FileSystemFileHandle).getFile()
-      files.push({ name, bytes: size, changed: lastModified })
+      const file = await ignoreMissing((handle as FileSystemFileHandle).getFile()) // others may remove files at any time
+      if (file) files.push({ name, bytes: file.size, changed: file.lastModified })
     }
     return files
   }
@@ -147,10 +147,11 @@ class OpfsFile implements StoredFile {
   }
 }
 
-async function ignoreMissing(removal: Promise<void>): Promise<void> {
+async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    await removal
+    return await work
   } catch (error) {
     if ((error as Error).name !== 'NotFoundError') throw error
+    return undefined
   }
 }

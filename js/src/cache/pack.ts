@@ -151,17 +151,17 @@ export class Pack {
     this.#countSlots()
   }
 
-  /** Forgets the chunks that are meant; tells whether there were any. */
+  /** Forgets the chunks that are meant, and gives back their room behind the last one that stays; tells whether there were any. */
   loseWhere(meant: (file: string, chunk: number) => boolean): boolean {
-    let some = false
+    const lost: Entry[] = []
     for (const [file, { chunks }] of this.#contents.files) {
-      for (const chunk of [...chunks.keys()].filter((chunk) => meant(file, chunk))) {
-        this.#record({ file, lost: chunk })
-        some = true
-      }
+      for (const chunk of chunks.keys()) if (meant(file, chunk)) lost.push({ file, lost: chunk })
     }
+    if (lost.length === 0) return false
+    this.#record(...lost)
     this.#countSlots()
-    return some
+    this.#data.truncate(this.#slots * CHUNK_BYTES)
+    return true
   }
 
   /** Forgets everything. */
@@ -209,10 +209,10 @@ export class Pack {
     this.#data.close()
   }
 
-  #record(entry: Entry): void {
-    apply(this.#contents, entry)
+  #record(...entries: Entry[]): void {
+    for (const entry of entries) apply(this.#contents, entry)
     try {
-      this.#journal.add(entry)
+      this.#journal.add(entries)
     } catch {
       this.#full = true
     }

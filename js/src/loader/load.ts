@@ -1,6 +1,6 @@
 // Feeds the engine: brings the headers and small files it wants, then its weights, as they were prepared once or row by row.
 import type { ModelCache } from '../cache/model-cache.js'
-import { keepPrepared, restorePrepared } from '../cache/prepared.js'
+import { restorePrepared, type PreparedName } from '../cache/prepared.js'
 import { QwasmError } from '../errors.js'
 import type { Engine, Want } from '../runtime/core.js'
 import type { ModelFiles, Origin } from './chunks.js'
@@ -20,22 +20,19 @@ export interface Loading {
   phase: 'download' | 'prepare'
 }
 
-/** Keeps the weights for the next start, with pauses in which the model can be used. */
-export type Keep = (pause: () => Promise<void>) => Promise<void>
-
-/** Loads everything that the engine wants. */
-export async function loadEngine(loading: Loading): Promise<Keep | undefined> {
+/** Loads everything that the engine wants. Where weights were prepared that the cache lacks, tells as what they can be kept. */
+export async function loadEngine(loading: Loading): Promise<PreparedName | undefined> {
   const { engine, cache, meter } = loading
   meter.enter('headers')
   const names = await loadHeaders(loading)
-  let keep: Keep | undefined
+  let fresh: PreparedName | undefined
   if (engine.weightsLayout !== '') {
-    keep = await loadWeights(loading, names)
+    fresh = await loadWeights(loading, names)
     cache?.downloads.commit()
   }
   engine.loaded()
   meter.finish()
-  return keep
+  return fresh
 }
 
 /** Answers wants until the layout of the weights is known or nothing more is wanted; returns the files that were there. */
@@ -97,13 +94,14 @@ function pushMissing(engine: Engine, files: ModelFiles, want: Want): void {
   }
 }
 
-async function loadWeights(loading: Loading, names: string[]): Promise<Keep | undefined> {
+async function loadWeights(loading: Loading, names: string[]): Promise<PreparedName | undefined> {
   const { engine, files, cache, meter, anew } = loading
   // Weights with their stored values need no preparing: what was downloaded is as good.
   const prepares = cache && !/^(exact|stored)-/.test(engine.weightsLayout)
   const version = prepares ? await files.version(names.filter((name) => name === 'config.json' || /\.(safetensors|gguf)$/i.test(name))) : undefined
   const prepared = version === undefined ? undefined : await cache!.openPrepared(engine.weightsLayout, version)
-  if (prepared && !anew) {
+  if (anew) prepared?.clear()
+  if (prepared) {
     meter.expect([['prepared weights', engine.weights().length]])
     const restored = await restorePrepared(prepared, () => engine.weights(), (count) => meter.add('verify', 'prepared weights', count))
     if (restored) {
@@ -112,7 +110,7 @@ async function loadWeights(loading: Loading, names: string[]): Promise<Keep | un
     }
   }
   await loadRows(loading)
-  return prepared && ((pause) => keepPrepared(prepared, () => engine.weights(), pause))
+  return prepared && { layout: engine.weightsLayout, version: version! }
 }
 
 async function loadRows(loading: Loading): Promise<void> {

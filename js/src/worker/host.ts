@@ -1,4 +1,5 @@
 // The worker's side of the package: owns the engine and answers calls. Knows neither browser nor Node.js.
+import type { Rest } from '../cache/prepared.js'
 import type { Guide } from '../chat/guide.js'
 import { promptRoom, slide } from '../chat/slide.js'
 import { ChatRenderer } from '../chat/template.js'
@@ -182,14 +183,23 @@ class Host {
 
   async #load(request: LoadRequest, control: Control, event: (progress: LoadProgress) => void): Promise<ModelInfo> {
     const started = performance.now()
-    const { core, engine, rung, notes } = await loadModel(this.#port, request, control.gate, event)
+    const { core, engine, rung, notes, keep } = await loadModel(this.#port, request, control.gate, event)
     const raw = engine.info()
     const { chat_templates: templates = {}, added_tokens: added = [], special_tokens: special = {} } = raw
     const chat = new ChatRenderer(templates as Texts, added as AddedToken[], special as Texts)
     const info = makeModelInfo(raw, rung, chat.names, performance.now() - started, sourceName(request.source))
     info.notes.push(...notes)
     this.#loaded = { core, engine, info, chat, ...this.#shares(engine, info, request.maxParallel) }
+    keep(this.#rest(this.#loaded.queue)).catch(() => {}) // a model that works needs no cache
     return info
+  }
+
+  #rest(queue: Queue): Rest {
+    const lasts = async () => {
+      await this.#port.pause()
+      return !queue.busy
+    }
+    return { begins: () => queue.rest(), lasts }
   }
 
   /** What the calls of a model share. */

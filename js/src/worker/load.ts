@@ -1,5 +1,6 @@
 // One load in the worker: opens source and cache, starts the module, feeds the engine; once more where the source changed meanwhile.
 import { ModelCache, type ModelOrigin } from '../cache/model-cache.js'
+import { keepPrepared, type PreparedName, type Rest } from '../cache/prepared.js'
 import type { Store } from '../cache/store.js'
 import { QwasmError } from '../errors.js'
 import { canHash } from '../loader/chunk.js'
@@ -34,8 +35,8 @@ export interface LoadedEngine {
   engine: Engine
   rung: Rung
   notes: string[]
-  /** Keeps the weights for the next start; the cache is closed when it ends. */
-  keeping: Promise<void>
+  /** Keeps the weights for the next start, while the model rests. */
+  keep: (rest: Rest) => Promise<void>
 }
 
 export async function loadModel(
@@ -46,7 +47,6 @@ export async function loadModel(
 ): Promise<LoadedEngine> {
   const meter = new ProgressMeter(event)
   const cache = await openCache(platform, request, meter)
-  let kept = false
   try {
     const place = { files: (variant: Variant) => moduleFiles(variant, request.wasmUrl), compile: platform.compile }
     const { core, rung } = await startCore(place, request.variant, request.threads)
@@ -56,10 +56,11 @@ export async function loadModel(
       const options = { ...request.core, ...place, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
       const engine = core.newEngine(options)
       try {
-        const { notes, keep } = await feed(platform, request, gate, { engine, cache, meter })
-        kept = keep !== undefined
-        const keeping = keep ? keep(() => platform.pause()).finally(() => cache?.close()) : Promise.resolve()
-        return { core, engine, rung, notes, keeping: keeping.catch(() => {}) } // a model that works needs no cache
+        const { notes, fresh } = await feed(platform, request, gate, { engine, cache, meter })
+        const keep = async (rest: Rest) => {
+          if (fresh) await keepPrepared(() => cache!.reopen(), fresh, () => engine.weights(), rest)
+        }
+        return { core, engine, rung, notes, keep }
       } catch (error) {
         if (!(error instanceof SourceChanged) || attempt === ATTEMPTS) throw error
         cache?.downloads.drop(error.file)
@@ -67,7 +68,7 @@ export async function loadModel(
       }
     }
   } finally {
-    if (!kept) cache?.close()
+    cache?.close()
   }
 }
 
@@ -76,7 +77,7 @@ async function feed(
   request: LoadRequest,
   gate: Gate,
   { engine, cache, meter }: { engine: Engine; cache: ModelCache | undefined; meter: ProgressMeter }
-) {
+): Promise<{ notes: string[]; fresh: PreparedName | undefined }> {
   const source = withWeights(await platform.openSource(request.source, gate), request.source)
   try {
     const kept = cache?.downloads
@@ -84,9 +85,9 @@ async function feed(
     const files = new ModelFiles({ source, kept, integrity, mode: request.cache })
     const phase = isRemote(request.source) ? 'download' : 'prepare'
     const { maxRequests } = request
-    const keep = await loadEngine({ engine, files, cache, meter, maxRequests, phase, anew: request.cache === 'reload' })
+    const fresh = await loadEngine({ engine, files, cache, meter, maxRequests, phase, anew: request.cache === 'reload' })
     files.release()
-    return { notes: files.notes, keep }
+    return { notes: files.notes, fresh }
   } finally {
     await source.close()
   }

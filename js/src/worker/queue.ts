@@ -20,6 +20,8 @@ export class Control {
   }
 }
 
+const REST_MS = 500 // calls that follow one another leave shorter gaps
+
 interface Waiting {
   owner: object | undefined
   start: () => Promise<void>
@@ -30,9 +32,22 @@ export class Queue {
   readonly #waiting: Waiting[] = []
   /** The owners of the running calls. */
   readonly #running: (object | undefined)[] = []
+  readonly #resting: (() => void)[] = []
 
   constructor(most: number) {
     this.#most = most
+  }
+
+  get busy(): boolean {
+    return this.#running.length > 0
+  }
+
+  /** Resolves once no call has run for a moment. */
+  async rest(): Promise<void> {
+    while (this.busy) {
+      await new Promise<void>((resolve) => this.#resting.push(resolve))
+      await new Promise((resolve) => setTimeout(resolve, REST_MS))
+    }
   }
 
   /**
@@ -63,6 +78,7 @@ export class Queue {
       void start().then(() => {
         this.#running.splice(this.#running.indexOf(owner), 1)
         this.#next()
+        if (!this.busy) for (const rested of this.#resting.splice(0)) rested()
       })
     }
   }
