@@ -31,6 +31,7 @@ struct QuantizedTokens {
     float* sums;
   };
   Tile tile(int64_t token) const { return {values + token * blocks * kBlockBytes, scales + token * blocks, sums + token * blocks * kSums}; }
+  static constexpr int64_t tiles(int64_t tokens) { return (tokens + kTile - 1) / kTile; }
   int64_t tile_size(int64_t token) const { return tokens == 1 ? 1 : tokens - token / kTile * kTile > 2 ? kTile : 2; }
 
   // Tokens for which the arrays must have room.
@@ -46,8 +47,8 @@ struct Kernels {
   MatMul matmul[3];  // by Format, of floats
 
   struct Panel {
-    // Row `token` of *out from x (columns): per block scale = max|x| / 127, values to the nearest, ties to even. A NaN or an infinity makes
-    // the scale NaN.
+    // The tile of *out that begins at `token`, from the rows of x (its tokens, columns): per block scale = max|x| / 127, values to the nearest,
+    // ties to even. A NaN or an infinity makes the scale NaN. By tiles, for tokens of one share cache lines.
     void (*quantize)(const QuantizedTokens& out, int64_t token, const float* x, int64_t columns);
 
     // y[t · y_stride + r] = Σ_b Σ_k w · x for the rows of panels [begin, end) and every token of x; y (tokens, y_stride), `rows` the

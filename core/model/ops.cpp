@@ -71,8 +71,11 @@ void Ops::prepare_input(std::initializer_list<const Matrix*> matrices, const flo
     prepared.add(w->format);
     Quantized& quantized = quantized_[panel_index(w->format)];
     quantized.tokens = {quantized.values.data(), quantized.scales.data(), quantized.sums.data(), tokens, blocks_of(w->columns), w->format};
-    pool_.run(tokens, [&](Range range, int) {
-      for (int64_t t = range.begin; t < range.end; ++t) kernels_.panel(w->format).quantize(quantized.tokens, t, x + t * w->columns, w->columns);
+    pool_.run(QuantizedTokens::tiles(tokens), [&](Range tiles, int) {
+      for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+        const int64_t t = tile * QuantizedTokens::kTile;
+        kernels_.panel(w->format).quantize(quantized.tokens, t, x + t * w->columns, w->columns);
+      }
     });
   }
 }

@@ -305,7 +305,7 @@ TEST_P(Cache, KeepsLargeAndZeroRowsFinite) {
 }
 
 TEST_P(Cache, ScoresAreScaledDotProductsForEveryNumberOfQueriesAndKeys) {
-  for (const int64_t n : {2, 6, 8, 32, 60, 64, 128}) {
+  for (const int64_t n : {2, 6, 8, 32, 60, 64, 128, 260}) {  // 260: more than is converted for many queries
     for (const int64_t queries : {1, 2, 3, 4, 7}) {
       for (const int64_t count : {4, 8, 64}) {
         const Floats q = random_floats(queries * n, 10);
@@ -334,7 +334,7 @@ TEST_P(Cache, ScoresAreScaledDotProductsForEveryNumberOfQueriesAndKeys) {
 }
 
 TEST_P(Cache, MixAddsWeightedValuesToWhatIsThere) {
-  for (const int64_t n : {1, 2, 15, 16, 17, 32, 60, 128}) {
+  for (const int64_t n : {1, 2, 15, 16, 17, 32, 60, 128, 260}) {
     for (const int64_t queries : {1, 2, 3, 4, 7}) {
       for (const int64_t count : {0, 4, 12}) {
         const Floats out = random_floats(queries * n, 13), weights = random_floats(queries * count, 14);

@@ -145,7 +145,7 @@ struct Quantized {
         scales(static_cast<size_t>(QuantizedTokens::room(tokens) * blocks)),
         sums(scales.size() * QuantizedTokens::kSums) {
     view = {values.data(), scales.data(), sums.data(), tokens, blocks, format};
-    for (int64_t t = 0; t < tokens; ++t) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
+    for (int64_t t = 0; t < tokens; t += QuantizedTokens::kTile) kernels.panel(format).quantize(view, t, x.data() + t * columns, columns);
   }
   // Of the scalar and the plain SIMD layout.
   double value(int64_t token, int64_t column) const {
