@@ -5,22 +5,16 @@ import { after, before, describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { embeddingModel, embeddingTokenizer, golden } from '../js/support/embedding-model.mjs'
 import { demo } from '../js/support/models.mjs'
-import { launchChromium } from '../support/browsers.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
+import { useBlankPage } from '../support/blank-page.mjs'
 
-let browser, site, page, model
+const chromium = useBlankPage()
+let model
 const options = { dtype: 'exact' }
 
 before(async () => {
   model = await loadModel(embeddingModel(), options)
-  browser = await launchChromium()
-  site = await startSite()
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
 })
 after(async () => {
-  await browser?.close()
-  await site?.close()
   await model?.dispose()
 })
 
@@ -28,7 +22,7 @@ describe('in Chromium', () => {
   it('embeddings and rankings have the bits that they have under Node.js', async () => {
     const texts = golden.texts.map(({ text }) => text)
     const given = { names: readdirSync(demo), tokenizer: embeddingTokenizer(), texts, ranking: golden.rankings[0], options }
-    const found = await page.evaluate(async ({ names, tokenizer, texts, ranking, options }) => {
+    const found = await chromium.page.evaluate(async ({ names, tokenizer, texts, ranking, options }) => {
       const { loadModel } = await import('/dist/browser.js')
       const file = async (name) => new File([name === 'tokenizer.json' ? tokenizer : await (await fetch(`/models/demo/${name}`)).blob()], name)
       const model = await loadModel(await Promise.all(names.map(file)), options)

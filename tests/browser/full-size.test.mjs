@@ -2,30 +2,22 @@
 import assert from 'node:assert/strict'
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, it } from 'node:test'
+import { before, it } from 'node:test'
 import { makeSyntheticQwen3 } from '../../scripts/synthetic-qwen3.mjs'
 import { parseRange } from '../../scripts/serve.mjs'
-import { launchChromium } from '../support/browsers.mjs'
+import { useBlankPage } from '../support/blank-page.mjs'
 import { root } from '../support/golden.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
 
 const FOLDER = join(root, 'build/synthetic/qwen3-0.6b')
 const ALLOWED_BESIDE_WEIGHTS = 250e6
 const CONTEXT = 512
 const CHUNK = 2 ** 19 // files are fetched by chunks
 
-let browser, site, page, model
+const chromium = useBlankPage({ mounts: { '/full-size/': FOLDER } })
+let model
 
 before(async () => {
   model = await makeSyntheticQwen3(FOLDER)
-  browser = await launchChromium()
-  site = await startSite({ mounts: { '/full-size/': FOLDER } })
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
 })
 
 /** First and last byte of lm_head.weight in model.safetensors. */
@@ -43,7 +35,7 @@ async function headRange() {
 
 /** Process ids of all renderers: the page's, and those that Chromium keeps in reserve. */
 async function rendererPids() {
-  const session = await browser.newBrowserCDPSession()
+  const session = await chromium.browser.newBrowserCDPSession()
   const { processInfo } = await session.send('SystemInfo.getProcessInfo')
   await session.detach()
   return processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id)
@@ -87,11 +79,11 @@ async function generateInPage(contextLength) {
 it('loads, generates 16 tokens within its memory, and never fetches the tied head', { timeout: 600_000 }, async () => {
   const head = await headRange()
   const ranges = []
-  site.server.on('request', request => {
+  chromium.site.server.on('request', request => {
     if (request.url.endsWith('/model.safetensors')) ranges.push(parseRange(request.headers.range, model.bytes))
   })
   const peakOf = await watchMemory()
-  const result = await page.evaluate(generateInPage, CONTEXT)
+  const result = await chromium.page.evaluate(generateInPage, CONTEXT)
   const peak = await peakOf()
 
   assert.equal(result.ids.length, 16)
@@ -114,5 +106,5 @@ it('loads, generates 16 tokens within its memory, and never fetches the tied hea
   console.log(`Peak: ${(peak / 1e6).toFixed(0)} MB of ${(allowed / 1e6).toFixed(0)} MB`)
   assert.ok(peak <= allowed, `loading added ${(peak / 1e6).toFixed(0)} MB; ${(allowed / 1e6).toFixed(0)} MB are allowed`)
   assert.ok(peak >= stored, 'the measurement saw the weights')
-  assert.deepEqual(page.complaints, [])
+  assert.deepEqual(chromium.page.complaints, [])
 })

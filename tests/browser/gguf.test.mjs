@@ -2,19 +2,18 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
-import { launchChromium } from '../support/browsers.mjs'
+import { useBlankPage } from '../support/blank-page.mjs'
 import { ggufGoldens, root, wordHash } from '../support/golden.mjs'
 import { computeInPage } from '../support/page-bits.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
 import { VARIANTS } from '../support/variants.mjs'
 
 const folder = join(root, 'tests/golden/gguf')
 const NAME = 'qwen3-q4_0'
 const parts = readdirSync(folder).filter(file => file.startsWith('qwen3-parts'))
 const cases = ggufGoldens(NAME)
-let browser, site, page
+const chromium = useBlankPage()
 
 /** What Node.js computes. */
 async function bitsInNode(file, dtype) {
@@ -25,23 +24,12 @@ async function bitsInNode(file, dtype) {
   return bits
 }
 
-before(async () => {
-  browser = await launchChromium()
-  site = await startSite()
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
-})
-
 describe('a GGUF file in Chromium', () => {
   for (const dtype of ['exact', 'stored']) {
     for (const variant of VARIANTS) {
       it(`has the bits of Node.js in ${variant}, ${dtype}`, async () => {
         const asked = cases.map(({ ids, positions, greedy }) => ({ ids, positions, maxTokens: dtype === 'exact' ? greedy.length : 0 }))
-        const computed = await page.evaluate(computeInPage, { folder: `/tests/golden/gguf/${NAME}.gguf`, options: { dtype, variant }, cases: asked })
+        const computed = await chromium.page.evaluate(computeInPage, { folder: `/tests/golden/gguf/${NAME}.gguf`, options: { dtype, variant }, cases: asked })
         assert.equal(computed.variant, variant)
         assert.deepEqual(computed.results.map(({ bits }) => bits), await bitsInNode(`${NAME}.gguf`, dtype))
         if (dtype === 'exact') assert.deepEqual(computed.results.map(({ greedy }) => greedy), cases.map(({ greedy }) => greedy))
@@ -50,9 +38,9 @@ describe('a GGUF file in Chromium', () => {
   }
 
   it('may be parts that a person chose', async () => {
-    await page.setContent('<input type=file multiple>')
-    await page.setInputFiles('input', parts.map(part => join(folder, part)))
-    const bits = await page.evaluate(async ({ cases }) => {
+    await chromium.page.setContent('<input type=file multiple>')
+    await chromium.page.setInputFiles('input', parts.map(part => join(folder, part)))
+    const bits = await chromium.page.evaluate(async ({ cases }) => {
       const { loadModel } = await import('/dist/browser.js')
       const model = await loadModel(document.querySelector('input').files, { dtype: 'exact' })
       const hashes = []
@@ -67,5 +55,5 @@ describe('a GGUF file in Chromium', () => {
     assert.deepEqual(bits, await bitsInNode(parts[0], 'exact'))
   })
 
-  it('complains about nothing in the console', () => assert.deepEqual(page.complaints, []))
+  it('complains about nothing in the console', () => assert.deepEqual(chromium.page.complaints, []))
 })

@@ -1,25 +1,13 @@
 // Every golden model in Chromium, in all four modules, through the public API: the bits of the native build (which is held against
 // transformers) and the greedy ids of transformers; then the same bits with q8 and q4 weights.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { launchChromium } from '../support/browsers.mjs'
+import { describe, it } from 'node:test'
+import { useBlankPage } from '../support/blank-page.mjs'
 import { expectedBits, goldenCases, goldenModels, quantizedRuns } from '../support/golden.mjs'
 import { computeInPage } from '../support/page-bits.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
 import { VARIANTS } from '../support/variants.mjs'
 
-let browser, site, page
-
-before(async () => {
-  browser = await launchChromium()
-  site = await startSite()
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
-})
+const chromium = useBlankPage()
 
 for (const { name, folder, goldenFolder } of goldenModels) {
   describe(`${name} in Chromium`, () => {
@@ -30,7 +18,7 @@ for (const { name, folder, goldenFolder } of goldenModels) {
       it(`agrees with transformers and the native build, bit for bit, in ${variant}`, async () => {
         const asked = cases.map(({ ids, positions, greedy }) => ({ ids, positions, maxTokens: greedy.length }))
         const options = { dtype: 'exact', variant, contextLength }
-        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options, cases: asked })
+        const computed = await chromium.page.evaluate(computeInPage, { folder: `/${folder}/`, options, cases: asked })
         assert.equal(computed.variant, variant)
         if (variant.endsWith('-single')) assert.equal(computed.threads, 1)
         const expected = cases.map(golden => ({ bits: expectedBits(name, golden.name), greedy: golden.greedy }))
@@ -47,7 +35,7 @@ for (const { name: run, options } of quantizedRuns) {
 
     for (const variant of VARIANTS) {
       it(`has the bits of the native build in ${variant}`, async () => {
-        const computed = await page.evaluate(computeInPage, { folder: `/${folder}/`, options: { ...options, variant }, cases })
+        const computed = await chromium.page.evaluate(computeInPage, { folder: `/${folder}/`, options: { ...options, variant }, cases })
         assert.equal(computed.variant, variant)
         assert.equal(computed.kernels, variant.replace('-single', ''))
         assert.deepEqual(computed.results.map(({ bits }) => bits), cases.map(({ caseName }) => expectedBits(run, caseName)))
@@ -57,5 +45,5 @@ for (const { name: run, options } of quantizedRuns) {
 }
 
 it('complains about nothing in the console', () => {
-  assert.deepEqual(page.complaints, [])
+  assert.deepEqual(chromium.page.complaints, [])
 })

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { temporaryFolder } from '../js/support/models.mjs'
+import { useBlankPage } from '../support/blank-page.mjs'
 import { writeBrokenModules } from '../support/broken-modules.mjs'
-import { launchChromium } from '../support/browsers.mjs'
 import { writeHugeModel } from '../support/huge-model.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
 import { writeWorkerScripts } from '../support/worker-scripts.mjs'
 
 const ROUNDS = 50
@@ -26,18 +25,7 @@ for (const failure of BROKEN) writeBrokenModules(join(broken, failure), failure)
 const huge = temporaryFolder()
 writeHugeModel(huge, 5)
 
-let browser, site, page
-
-before(async () => {
-  browser = await launchChromium()
-  site = await startSite({ mounts: { '/workers/': WORKERS, '/broken/': broken, '/huge/': huge } })
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
-})
+const chromium = useBlankPage({ mounts: { '/workers/': WORKERS, '/broken/': broken, '/huge/': huge } })
 
 /** Runs in the page: loads, answers, disposes, `rounds` times; the ids of the last answer. */
 async function loadInPage({ rounds, options }) {
@@ -76,7 +64,7 @@ async function dieInPage({ options }) {
   return { waiting, later }
 }
 
-const stillLoads = async () => assert.equal((await page.evaluate(loadInPage, { rounds: 1, options: {} })).length, 5)
+const stillLoads = async () => assert.equal((await chromium.page.evaluate(loadInPage, { rounds: 1, options: {} })).length, 5)
 
 describe('a model that dies', () => {
   const deaths = [
@@ -88,8 +76,8 @@ describe('a model that dies', () => {
   ]
   for (const [how, options, expected] of deaths) {
     it(`${how} rejects what waits and what comes later, and can be loaded again`, { timeout: 30_000 }, async () => {
-      if (options.dtype === 'q4') await page.evaluate(prepareInPage)
-      const { waiting, later } = await page.evaluate(dieInPage, { options })
+      if (options.dtype === 'q4') await chromium.page.evaluate(prepareInPage)
+      const { waiting, later } = await chromium.page.evaluate(dieInPage, { options })
       for (const words of [...waiting, later]) {
         assert.match(words, expected)
         assert.match(words, /must be loaded again/)
@@ -105,7 +93,7 @@ describe('a model that dies', () => {
   ]
   for (const [how, options, expected] of failedLoads) {
     it(`while it is loaded, because ${how}, rejects the load or the first call, and the next load works`, { timeout: 30_000 }, async () => {
-      const { load, waiting } = await page.evaluate(dieInPage, { options })
+      const { load, waiting } = await chromium.page.evaluate(dieInPage, { options })
       // A model this small may be loaded before a thread has got any work; then the first call finds out.
       assert.match(load ?? waiting[0], expected)
       await stillLoads()
@@ -115,7 +103,7 @@ describe('a model that dies', () => {
 
 describe('a model that is too large', () => {
   it('is refused with the bytes asked and had, and a smaller one loads in the same page', async () => {
-    const words = await page.evaluate(async () => {
+    const words = await chromium.page.evaluate(async () => {
       const { loadModel } = await import('/dist/browser.js')
       return loadModel(new URL('/huge/', location.origin), { dtype: 'exact' }).then(() => 'it loaded', ({ code, message }) => `${code}: ${message}`)
     })
@@ -125,7 +113,7 @@ describe('a model that is too large', () => {
 })
 
 describe(`${ROUNDS} times load, generate, dispose in one page`, () => {
-  const keepModel = () => page.evaluate(async () => {
+  const keepModel = () => chromium.page.evaluate(async () => {
     const { loadModel } = await import('/dist/browser.js')
     window.model = await loadModel(new URL('/models/demo/', location.origin), { threads: 2 })
   })
@@ -134,16 +122,16 @@ describe(`${ROUNDS} times load, generate, dispose in one page`, () => {
   before(async () => {
     // The page's renderer is the one that runs workers while a model is loaded.
     await keepModel()
-    const session = await browser.newBrowserCDPSession()
+    const session = await chromium.browser.newBrowserCDPSession()
     const { processInfo } = await session.send('SystemInfo.getProcessInfo')
     await session.detach()
     for (const { type, id } of processInfo) if (type === 'renderer' && await workerThreads(id) > 0) pid = id
-    await page.evaluate(() => window.model.dispose())
+    await chromium.page.evaluate(() => window.model.dispose())
   })
 
   /** Megabytes of the renderer's own memory, without its garbage. */
   async function megabytes() {
-    const session = await page.context().newCDPSession(page)
+    const session = await chromium.page.context().newCDPSession(chromium.page)
     await session.send('HeapProfiler.collectGarbage')
     await session.detach()
     const status = await readFile(`/proc/${pid}/status`, 'utf8')
@@ -171,7 +159,7 @@ describe(`${ROUNDS} times load, generate, dispose in one page`, () => {
   }
 
   it('leaves no worker, and memory stays within one model of where it was', { timeout: 180_000 }, async () => {
-    const run = rounds => page.evaluate(loadInPage, { rounds, options: { threads: 2 } })
+    const run = rounds => chromium.page.evaluate(loadInPage, { rounds, options: { threads: 2 } })
     await run(WARM_UP)
     const before = await settledMegabytes(14)
     await run(ROUNDS - WARM_UP)

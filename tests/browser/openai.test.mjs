@@ -4,30 +4,24 @@ import { after, before, describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { demo } from '../js/support/models.mjs'
 import { importSource } from '../js/support/source.mjs'
-import { launchChromium } from '../support/browsers.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
+import { useBlankPage } from '../support/blank-page.mjs'
 
 const { ApiServer, DEFAULT_SETTINGS } = await importSource('server/server.ts')
 
-let browser, site, page, model
+const chromium = useBlankPage({ policy: null }) // the page's own policy lets it read from https only
+let model
 const request = { messages: [{ role: 'user', content: 'What is 47 + 85?' }], temperature: 0, reasoning_effort: 'none', stream: true }
 
 before(async () => {
   model = await loadModel(demo, { dtype: 'exact' })
-  browser = await launchChromium()
-  site = await startSite({ policy: null }) // the page's own policy lets it read from https only
-  page = await watchedPage(browser)
-  await page.goto(`${site.url}blank/`)
 })
 after(async () => {
-  await browser?.close()
-  await site?.close()
   await model?.dispose()
 })
 
 describe('OpenAI’s interface in Chromium', () => {
   it('streams from a model of the page what the model says under Node.js', async () => {
-    const chunks = await page.evaluate(async (request) => {
+    const chunks = await chromium.page.evaluate(async (request) => {
       const { loadModel } = await import('/dist/browser.js')
       const { createOpenAI } = await import('/dist/openai.js')
       const model = await loadModel('/models/demo/', { dtype: 'exact' })
@@ -48,11 +42,11 @@ describe('OpenAI’s interface in Chromium', () => {
       const base = await server.listen()
       const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer secret' }
       const init = { method: 'POST', headers, body: JSON.stringify(request) }
-      const answer = await page.evaluate(([url, init]) => fetch(url, init).then((r) => r.text(), String), [`${base}/chat/completions`, init])
+      const answer = await chromium.page.evaluate(([url, init]) => fetch(url, init).then((r) => r.text(), String), [`${base}/chat/completions`, init])
       await server.stop(0)
       return answer
     }
-    assert.match(await ask(new URL(site.url).origin), /\n\ndata: \[DONE\]\n\n$/)
+    assert.match(await ask(new URL(chromium.site.url).origin), /\n\ndata: \[DONE\]\n\n$/)
     assert.match(await ask('https://other.example'), /TypeError/)
   })
 })
