@@ -108,6 +108,25 @@ describe('Chromium', () => {
     }
   }))
 
+  it('keeps weights while the model rests: not beside an answer', () => onPage(async page => {
+    const { during, after } = await page.evaluate(async url => {
+      const { caches, loadModel } = await import('/dist/browser.js')
+      const model = await loadModel(url, { dtype: 'q4' })
+      const during = []
+      let ended = false
+      const answer = model.generate('One', { maxTokens: 400, ignoreEos: true })
+      answer.result().then(() => (ended = true))
+      while (!ended) during.push((await caches.list())[0].bytes)
+      let after
+      do [after] = await caches.list()
+      while (!after.prepared.includes('q4'))
+      await model.dispose()
+      return { during, after: after.bytes }
+    }, `${site.url}models/demo/`)
+    assert.ok(Math.max(...during) - Math.min(...during) < 10_000, `no chunk is written, journals aside: ${during}`)
+    assert.ok(after - Math.max(...during) > 100_000)
+  }))
+
   it('lets two tabs load the same model at once', () => onPage(async (page, context) => {
     const other = await context.newPage()
     await other.goto(`${site.url}blank/`)

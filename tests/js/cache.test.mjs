@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 
 /** Loads, checks the bits of the logits, ends; returns the info, the phases, and what the server was asked. */
-async function load({ dtype = 'q4', bits = `demo ${dtype}`, source = url, settle = true, ...options } = {}) {
+async function load({ dtype = 'q4', bits = `demo ${dtype}`, source = url, ...options } = {}) {
   const requests = server.requests.length
   const sent = server.sent
   const reports = []
@@ -37,7 +37,6 @@ async function load({ dtype = 'q4', bits = `demo ${dtype}`, source = url, settle
   try {
     const logits = await model.logits(golden.ids, { positions: golden.positions })
     assert.equal(wordHash(logits), expectedBits(bits, golden.name))
-    if (settle && dtype !== 'exact') await prepared(dtype)
     for (const { loaded, total, fileLoaded, fileTotal } of reports) assert.ok(loaded <= total && fileLoaded <= fileTotal)
     const last = reports.at(-1)
     assert.equal(last.phase, 'ready')
@@ -47,16 +46,6 @@ async function load({ dtype = 'q4', bits = `demo ${dtype}`, source = url, settle
   } finally {
     await model.dispose()
   }
-}
-
-/** Prepared weights are kept after the model can be used. */
-async function prepared(dtype) {
-  for (let wait = 0; wait < 200; wait++) {
-    const [model] = await caches.list()
-    if (!model || model.prepared.includes(dtype)) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  assert.fail(`${dtype} was not kept`)
 }
 
 const modelFolder = () => join(home, 'qwasm', readdirSync(join(home, 'qwasm'))[0])
@@ -112,15 +101,15 @@ describe('a second load', () => {
 
   it('from a server that tells no states is a first load', async () => {
     server.behave = (ask, plan) => void Object.assign(plan.headers, { ETag: null, 'Last-Modified': null })
-    await load({ settle: false })
-    const { phases } = await load({ settle: false })
+    await load()
+    const { phases } = await load()
     assert.deepEqual(phases, ['headers', 'download', 'ready'])
   })
 })
 
 describe('the option cache', () => {
   it('no-store keeps nothing', async () => {
-    await load({ cache: 'no-store', settle: false })
+    await load({ cache: 'no-store' })
     assert.deepEqual(await caches.list(), [])
   })
   it('reload fetches all of it, and keeps that', async () => {
@@ -153,8 +142,8 @@ describe('a damaged cache', () => {
       for (const path of files) {
         for (const name of readdirSync(whole)) copyFileSync(join(whole, name), join(modelFolder(), name))
         writeFileSync(path, damage(readFileSync(path)))
-        await load({ settle: false })
-        await load({ dtype: 'q8', settle: false })
+        await load()
+        await load({ dtype: 'q8' })
       }
     })
   }
@@ -175,7 +164,7 @@ describe('a load that was ended', () => {
       await server.reached(before + Math.floor((WEIGHTS * (point + Math.random())) / 10))
       process.kill('SIGKILL')
       await new Promise((resolve) => process.once('exit', resolve))
-      await load({ settle: false, maxRequests: 1 })
+      await load({ maxRequests: 1 })
       const all = server.sent - before
       const once = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
       // Of what was sent last, a chunk may have been on its way, one in part, and one not yet written down.
@@ -184,13 +173,18 @@ describe('a load that was ended', () => {
   })
 
   it('while weights are prepared or kept, at ten points, is right afterwards', async () => {
-    await load({ settle: false })
-    for (let point = 0; point < 10; point++) {
-      for (const path of cachedFiles()) if (path.includes('prepared')) rmSync(path)
-      const loading = loadModel(url, { dtype: 'q4' })
-      const model = await loading
-      await new Promise((resolve) => setTimeout(resolve, 4 * point))
-      await model.dispose() // ends the worker at once
+    await load()
+    const forgetPrepared = () => cachedFiles().filter((path) => path.includes('prepared')).forEach((path) => rmSync(path))
+    forgetPrepared()
+    const begun = performance.now()
+    await load()
+    const took = performance.now() - begun
+    for (let point = 1; point <= 10; point++) {
+      forgetPrepared()
+      const controller = new LoadController()
+      const loading = loadModel(url, { dtype: 'q4', controller })
+      setTimeout(() => controller.abort(), (took * point) / 10)
+      await loading.then((model) => model.dispose(), ({ name }) => assert.equal(name, 'AbortError'))
       assert.ok(onlyStates((await load()).asked))
     }
   })
@@ -272,22 +266,13 @@ describe('a source that changes while it is read', () => {
   })
 })
 
-describe('a model that answers', () => {
-  it('is not held up by keeping its weights, which waits for a rest, and holds up nobody who loads it too', async () => {
+describe('a loaded model', () => {
+  it('has kept its weights, for a program may end with its first answer, and holds up nobody who loads it too', async () => {
     const model = await loadModel(url, { dtype: 'q4' })
     try {
-      const written = () => cachedFiles().filter((path) => /prepared-q4.*data$/.test(path)).map((path) => statSync(path).size)
-      const answer = model.generate(golden.ids, { maxTokens: 300, ignoreEos: true, temperature: 0 })
-      const [during, phases] = [[], new Set()]
-      let other
-      for await (const _text of answer) {
-        during.push(written().join())
-        other ??= loadModel(url, { dtype: 'q8', onProgress: ({ phase }) => phases.add(phase) })
-      }
-      assert.equal(new Set(during).size, 1, `something was kept beside the answer: ${during.join(' ')}`)
-      await (await other).dispose()
-      assert.ok(!phases.has('wait'))
-      await prepared('q4')
+      assert.deepEqual((await caches.list())[0].prepared, ['q4'])
+      const { phases } = await load({ dtype: 'q8' })
+      assert.ok(!phases.includes('wait'))
     } finally {
       await model.dispose()
     }
@@ -298,7 +283,7 @@ describe('two loads at once', () => {
   it('of the same source share one download', async () => {
     server.bandwidth = 20e6
     const sent = server.sent
-    const both = await Promise.all([load({ settle: false }), load({ settle: false })])
+    const both = await Promise.all([load(), load()])
     assert.ok(both.some(({ phases }) => phases[0] === 'wait'))
     assert.ok(server.sent - sent < WEIGHTS * 1.5)
   })
@@ -350,7 +335,7 @@ describe('the list of kept models', () => {
 describe('a cache that cannot be written', () => {
   it('is gone without', async () => {
     writeFileSync(join(home, 'qwasm'), 'a file where the folder should be')
-    await load({ settle: false })
+    await load()
     rmSync(join(home, 'qwasm'))
   })
 })

@@ -41,6 +41,9 @@ export interface Rest {
   lasts(): Promise<boolean>
 }
 
+/** Rest that never ends. */
+export const AT_ONCE: Rest = { begins: async () => {}, lasts: async () => true }
+
 /**
  * Keeps `memory` while the model rests, in as many sittings as that takes. Between them the cache is free for others; a sitting that finds it
  * removed, or taken by another who loads the same, is the last. Where there is no room nothing is kept.

@@ -31,7 +31,6 @@ export async function loadEngine(loading: Loading): Promise<PreparedName | undef
     cache?.downloads.commit()
   }
   engine.loaded()
-  meter.finish()
   return fresh
 }
 

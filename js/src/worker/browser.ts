@@ -14,6 +14,7 @@ port1.onmessage = () => waiting.shift()?.()
 
 holdLife(self.name, () => self.postMessage({ kind: 'holding' } satisfies FromWorker))
 startHost({
+  stays: true,
   post: (message, transfer = []) => self.postMessage(message, { transfer }),
   onMessage: (receive) => self.addEventListener('message', (event) => receive(event.data)),
   pause: () =>

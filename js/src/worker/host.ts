@@ -190,7 +190,7 @@ class Host {
     const info = makeModelInfo(raw, rung, chat.names, performance.now() - started, sourceName(request.source))
     info.notes.push(...notes)
     this.#loaded = { core, engine, info, chat, ...this.#shares(engine, info, request.maxParallel) }
-    keep(this.#rest(this.#loaded.queue)).catch(() => {}) // a model that works needs no cache
+    if (this.#port.stays) void keep(this.#rest(this.#loaded.queue))
     return info
   }
 

@@ -1,6 +1,6 @@
 // One load in the worker: opens source and cache, starts the module, feeds the engine; once more where the source changed meanwhile.
 import { ModelCache, type ModelOrigin } from '../cache/model-cache.js'
-import { keepPrepared, type PreparedName, type Rest } from '../cache/prepared.js'
+import { AT_ONCE, keepPrepared, type PreparedName, type Rest } from '../cache/prepared.js'
 import type { Store } from '../cache/store.js'
 import { QwasmError } from '../errors.js'
 import { canHash } from '../loader/chunk.js'
@@ -23,6 +23,8 @@ import type { LoadRequest, SourceSpec } from './protocol.js'
 const ATTEMPTS = 3 // a source that changes more often than this while it is read is no model
 
 export interface LoadPlatform {
+  /** Whether it goes on after its answers, as a page does. A program may end: then weights are kept before a load ends. */
+  stays: boolean
   openSource(spec: SourceSpec, gate: Gate): Promise<Source> | Source
   openStore(): Promise<Store | undefined>
   pause(): Promise<void>
@@ -30,12 +32,16 @@ export interface LoadPlatform {
   compile: Compile
 }
 
-export interface LoadedEngine {
+interface Loaded {
   core: Core
   engine: Engine
   rung: Rung
   notes: string[]
-  /** Keeps the weights for the next start, while the model rests. */
+  fresh: PreparedName | undefined
+}
+
+export interface LoadedEngine extends Loaded {
+  /** Keeps the weights for the next start, while the model rests. A model that works needs no cache: this never fails. */
   keep: (rest: Rest) => Promise<void>
 }
 
@@ -47,28 +53,42 @@ export async function loadModel(
 ): Promise<LoadedEngine> {
   const meter = new ProgressMeter(event)
   const cache = await openCache(platform, request, meter)
+  let loaded: Loaded
   try {
-    const place = { files: (variant: Variant) => moduleFiles(variant, request.wasmUrl), compile: platform.compile }
-    const { core, rung } = await startCore(place, request.variant, request.threads)
-    for (let attempt = 1; ; attempt++) {
-      const { weights = '' } = request.source
-      const place = isGguf(weights) && { gguf: weights }
-      const options = { ...request.core, ...place, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
-      const engine = core.newEngine(options)
-      try {
-        const { notes, fresh } = await feed(platform, request, gate, { engine, cache, meter })
-        const keep = async (rest: Rest) => {
-          if (fresh) await keepPrepared(() => cache!.reopen(), fresh, () => engine.weights(), rest)
-        }
-        return { core, engine, rung, notes, keep }
-      } catch (error) {
-        if (!(error instanceof SourceChanged) || attempt === ATTEMPTS) throw error
-        cache?.downloads.drop(error.file)
-        engine.free()
-      }
-    }
+    loaded = await loadThrough(cache, platform, request, gate, meter)
   } finally {
     cache?.close()
+  }
+  const { engine, fresh } = loaded
+  const keep = async (rest: Rest) => {
+    if (fresh) await keepPrepared(() => cache!.reopen(), fresh, () => engine.weights(), rest).catch(() => {})
+  }
+  if (!platform.stays) await keep(AT_ONCE)
+  meter.finish()
+  return { ...loaded, keep }
+}
+
+async function loadThrough(
+  cache: ModelCache | undefined,
+  platform: LoadPlatform,
+  request: LoadRequest,
+  gate: Gate,
+  meter: ProgressMeter
+): Promise<Loaded> {
+  const place = { files: (variant: Variant) => moduleFiles(variant, request.wasmUrl), compile: platform.compile }
+  const { core, rung } = await startCore(place, request.variant, request.threads)
+  for (let attempt = 1; ; attempt++) {
+    const { weights = '' } = request.source
+    const place = isGguf(weights) && { gguf: weights }
+    const options = { ...request.core, ...place, parts: request.parts, threads: rung.threads, memory_budget: weightBudget(rung.maximumBytes) }
+    const engine = core.newEngine(options)
+    try {
+      return { core, engine, rung, ...(await feed(platform, request, gate, { engine, cache, meter })) }
+    } catch (error) {
+      if (!(error instanceof SourceChanged) || attempt === ATTEMPTS) throw error
+      cache?.downloads.drop(error.file)
+      engine.free()
+    }
   }
 }
 

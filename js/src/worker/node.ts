@@ -10,6 +10,7 @@ import { startHost } from './host.js'
 const port = parentPort!
 
 startHost({
+  stays: false,
   post: (message, transfer = []) => port.postMessage(message, transfer),
   onMessage: (receive) => port.on('message', receive),
   // Not by a message channel: Node.js takes up to 1,000 messages of one port before it looks at another.
