@@ -63,6 +63,7 @@ async function loadRows(source, { rows = ROWS, maxRequests = 4, ...options } = {
   const meter = new ProgressMeter((progress) => reports.push(progress))
   const files = new ModelFiles({ source, mode: 'default' })
   await loadEngine({ engine, files, cache: undefined, meter, maxRequests, phase: 'download', anew: false })
+  meter.finish()
   rows.forEach(([offset, length], row) => {
     const { bytes, order } = engine.got[row + 3]
     assert.equal(Buffer.compare(bytes, data.subarray(offset, offset + length)), 0, `row ${row}`)
