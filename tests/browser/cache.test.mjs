@@ -116,6 +116,7 @@ describe('Chromium', () => {
       let ended = false
       const answer = model.generate('One', { maxTokens: 400, ignoreEos: true })
       answer.result().then(() => (ended = true))
+      await answer[Symbol.asyncIterator]().next() // by then it runs
       while (!ended) during.push((await caches.list())[0].bytes)
       let after
       do [after] = await caches.list()
