@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { embeddingModel, embeddingTokenizer, golden } from '../js/support/embedding-model.mjs'
 import { demo } from '../js/support/models.mjs'
-import { useBlankPage } from '../support/blank-page.mjs'
+import { useBlankPage } from '../support/chromium.mjs'
 
 const chromium = useBlankPage()
 let model

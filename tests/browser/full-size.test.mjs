@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { before, it } from 'node:test'
 import { makeSyntheticQwen3 } from '../../scripts/synthetic-qwen3.mjs'
 import { parseRange } from '../../scripts/serve.mjs'
-import { useBlankPage } from '../support/blank-page.mjs'
+import { useBlankPage } from '../support/chromium.mjs'
 import { root } from '../support/golden.mjs'
 
 const FOLDER = join(root, 'build/synthetic/qwen3-0.6b')

@@ -2,7 +2,7 @@
 // transformers) and the greedy ids of transformers; then the same bits with q8 and q4 weights.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { useBlankPage } from '../support/blank-page.mjs'
+import { useBlankPage } from '../support/chromium.mjs'
 import { expectedBits, goldenCases, goldenModels, quantizedRuns } from '../support/golden.mjs'
 import { computeInPage } from '../support/page-bits.mjs'
 import { VARIANTS } from '../support/variants.mjs'

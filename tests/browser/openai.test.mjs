@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { loadModel } from '../../dist/node.js'
 import { demo } from '../js/support/models.mjs'
 import { importSource } from '../js/support/source.mjs'
-import { useBlankPage } from '../support/blank-page.mjs'
+import { useBlankPage } from '../support/chromium.mjs'
 
 const { ApiServer, DEFAULT_SETTINGS } = await importSource('server/server.ts')
 

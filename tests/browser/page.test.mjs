@@ -1,23 +1,16 @@
 // The demo page in Chromium, from the first byte to the last answer, as a person uses it.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { useChromium } from '../support/chromium.mjs'
 import { root } from '../support/golden.mjs'
-import { launchChromium } from '../support/browsers.mjs'
 import { startSite, watchedPage } from '../support/site.mjs'
 
-let browser, site, page
+const chromium = useChromium()
+let page
 
-before(async () => {
-  browser = await launchChromium()
-  site = await startSite()
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
-})
 beforeEach(async () => {
-  page = await watchedPage(browser)
+  page = await watchedPage(chromium.browser)
 })
 afterEach(() => page.close())
 
@@ -47,7 +40,7 @@ async function ask(text) {
 
 describe('the demo page', () => {
   it('loads the embedded model, says which rung it runs on, and complains about nothing', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     assert.match(await page.textContent('#rung'), /^Runs on relaxed SIMD, \d+ threads$/)
     assert.match(await page.textContent('#welcome-text'), /3\.1 million parameters/)
@@ -63,7 +56,7 @@ describe('the demo page', () => {
         new MutationObserver(record).observe(document.getElementById('loading'), { childList: true, subtree: true, characterData: true, attributes: true })
       })
     })
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     const seen = await page.evaluate(() => window.seen)
     assert.ok(seen.some(([, text]) => /^Downloading · \d+(\.\d)? (kB|MB) of 6\.3 MB/.test(text)), JSON.stringify(seen))
@@ -72,7 +65,7 @@ describe('the demo page', () => {
   })
 
   it('answers a sum rightly, keeps the thinking apart, and says how fast it was', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     await page.click('text="What is 347 + 85?"')
     const answer = await answers(1)
@@ -85,7 +78,7 @@ describe('the demo page', () => {
   })
 
   it('answers without thinking where the switch is off, and remembers the conversation', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     await page.uncheck('#thinking')
     await ask('What is the capital of Japan?')
@@ -97,7 +90,7 @@ describe('the demo page', () => {
   })
 
   it('stops at once, keeps what was written, and answers the next question rightly', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     // The demo model tells its story in less time than a busy machine may take to press a button; slower pauses between its steps make it wait.
     await page.workers()[0].evaluate(() => {
@@ -127,7 +120,7 @@ describe('the demo page', () => {
   })
 
   it('works by keyboard alone', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent)
     assert.equal(await focused(), 'question')
@@ -150,7 +143,7 @@ describe('the demo page', () => {
   })
 
   it('tells a screen reader what happens', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     assert.equal(await page.textContent('#announcer'), 'The model is ready')
     await ask('What is 347 + 85?')
@@ -160,7 +153,7 @@ describe('the demo page', () => {
   })
 
   it('never reads text as markup', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     await ask('<img src=x onerror="document.title=1"> <b>Hi</b>')
     await answers(1)
@@ -170,7 +163,7 @@ describe('the demo page', () => {
 
   it('fits a phone: nothing is wider than the screen', async () => {
     await page.setViewportSize({ width: 390, height: 780 })
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await ready()
     await ask('Tell me a story about a fox named Mia.')
     await answers(1)
@@ -178,7 +171,7 @@ describe('the demo page', () => {
   })
 
   it('lets no inline script run', async () => {
-    await page.goto(site.url)
+    await page.goto(chromium.site.url)
     await page.evaluate(() => {
       const script = document.createElement('script')
       script.textContent = 'window.ran = true'

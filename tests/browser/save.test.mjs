@@ -3,31 +3,24 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import { launchChromium } from '../support/browsers.mjs'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { useChromium } from '../support/chromium.mjs'
 import { readGguf } from '../support/gguf.mjs'
 import { root } from '../support/golden.mjs'
-import { startSite, watchedPage } from '../support/site.mjs'
+import { watchedPage } from '../support/site.mjs'
 
 const golden = JSON.parse(readFileSync(join(root, 'tests/golden/demo-gguf.json'), 'utf8'))
 const sha256 = data => createHash('sha256').update(data).digest('hex')
 
-let browser, site, page
-before(async () => {
-  browser = await launchChromium()
-  site = await startSite()
-})
-after(async () => {
-  await browser?.close()
-  await site?.close()
-})
+const chromium = useChromium()
+let page
 beforeEach(async () => {
-  page = await watchedPage(browser)
+  page = await watchedPage(chromium.browser)
 })
 afterEach(() => page.close())
 
 async function openAbout(query) {
-  await page.goto(site.url + query)
+  await page.goto(chromium.site.url + query)
   await page.waitForSelector('#send:enabled')
   await page.click('#rung')
 }
